@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import mne
 import numpy as np
-import pytest
 from support.edf_files import write_edf_records
 from support.recipe_contract import RecipeContract
 
@@ -40,36 +39,6 @@ def test_files_in_several_folders_and_at_several_rates_are_one_dataset(tmp_path)
     # The average of these channels by their names: other recordings have further ones.
     (prepared,) = set(as_windows(windows).column("preprocessing"))
     assert prepared.reference == ", ".join(COMMON_CHANNELS)
-
-
-def test_a_condition_with_shorter_recordings_is_named(tmp_path):
-    """Rest lasts three minutes, arithmetic one: longer windows were all rest."""
-    write(tmp_path / "Subject00_1.edf", 128)
-    write(tmp_path / "Subject01_1.edf", 128)
-    write(tmp_path / "Subject00_2.edf", 128)
-    options = dict(sfreq=128, verbose=0)
-    assert len(eegmat.load(tmp_path, window_seconds=12, **options)) == 3
-    raw = mne.io.read_raw_edf(tmp_path / "Subject00_2.edf", verbose="error").crop(0, 6)
-    raw.export(tmp_path / "Subject00_2.edf", overwrite=True, verbose="error")
-    message = "class 'arithmetic'"
-    with pytest.raises(ValueError, match=message):
-        eegmat.load(tmp_path, window_seconds=12, **options)
-    with pytest.warns(UserWarning, match=message):
-        eegmat.load(tmp_path, window_seconds=12, on_error="warn", **options)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(window_seconds=0), "window_seconds"),
-        (dict(low=50, high=45), "low=50"),
-        (dict(reference="picks"), "reference"),
-    ],
-)
-def test_invalid_arguments_raise(tmp_path, arguments, message):
-    (tmp_path / "Subject00_1.edf").touch()
-    with pytest.raises(ValueError, match=message):
-        eegmat.load(tmp_path, **arguments)
 
 
 class TestContract(RecipeContract):

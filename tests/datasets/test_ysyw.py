@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-import wfdb
-from support.challenge_records import SIGNALS, write
+from support.challenge_records import write
 from support.recipe_contract import RecipeContract
 
 from braindecode_pars import as_sklearn
@@ -77,14 +76,13 @@ def test_labeled_subjects_are_divided(challenge, labeled):
         for seed in range(8)
     ]
     assert any({s: other[s] for s in splits} != splits for other in others)
-    assert all(other["te03-0001"] == "unlabeled" for other in others)
     # The division does not depend on the chosen subjects.
     for subject in ("tr03-0002", "tr03-0005"):
         (alone,) = ysyw.recordings(challenge, [subject])
         assert alone.description["split"] == splits[subject]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_pretraining_never_uses_validation_or_test_subjects(challenge, seed):
     labeled = ysyw.RECIPE.labeled(challenge, split_seed=seed).recordings
     splits = {recording.subject: recording.description["split"] for recording in labeled}
@@ -96,43 +94,13 @@ def test_pretraining_never_uses_validation_or_test_subjects(challenge, seed):
     )
 
 
-def unlabeled_night(challenge):
-    (recording,) = [r for r in ysyw.recordings(challenge) if r.subject == "te03-0001"]
-    return ysyw.prepare(recording)
-
-
 def test_subjects_without_stages_are_not_labeled(challenge):
     message = r"te03-0001\. .* store --recipe ysyw=FOLDER"
-    for subjects in (["tr03-0001", "te03-0001"], ["te03-0001"]):
-        for call in (ysyw.load, ysyw.RECIPE.labeled):
-            with pytest.raises(ValueError, match=message):
-                call(challenge, subjects)
+    for call in (ysyw.load, ysyw.RECIPE.labeled):
+        with pytest.raises(ValueError, match=message):
+            call(challenge, ["tr03-0001", "te03-0001"])
     # Other unlabeled subjects in the folder are excluded without a warning.
     assert len(ysyw.RECIPE.labeled(challenge).recordings) == 5
-
-
-def test_only_the_six_channels_are_read(challenge, monkeypatch):
-    # Record the channels that are requested from wfdb.
-    read_channels = []
-    read = wfdb.rdrecord
-
-    def spy(*args, **kwargs):
-        read_channels.append([SIGNALS[i] for i in kwargs["channels"]])
-        return read(*args, **kwargs)
-
-    monkeypatch.setattr(wfdb, "rdrecord", spy)
-    unlabeled_night(challenge)
-    assert read_channels == [list(SIGNALS[:6])]
-
-
-def test_a_missing_channel_is_named_with_the_file(tmp_path):
-    names = [name.replace("C4", "T4").replace("O1", "Oz") for name in SIGNALS]
-    write(tmp_path, "tr03-0005", SHORT, names=names, seconds=60)
-    with pytest.raises(ValueError, match=r"tr03-0005\.mat .* C4, O1\. "):
-        ysyw.load(tmp_path, verbose=0)
-    write(tmp_path, "tr03-0006", SHORT, names=[f"X{i}" for i in range(13)], seconds=60)
-    with pytest.raises(ValueError, match=r"tr03-0006\.mat .* X0, .*X12"):
-        ysyw.load(tmp_path, ["tr03-0006"], verbose=0)
 
 
 def test_missing_stages_raise(tmp_path):
@@ -142,9 +110,6 @@ def test_missing_stages_raise(tmp_path):
     write(tmp_path, "tr03-0002", notes=[(20, "(arousal_rera"), (30, "arousal_rera)")], seconds=60)
     with pytest.raises(ValueError, match=r"tr03-0002\.arousal"):
         ysyw.load(tmp_path, ["tr03-0002"], verbose=0)
-    write(tmp_path, "tr03-0003", notes=[(20, "undefined"), (50, "undefined")], seconds=60)
-    with pytest.raises(ValueError, match="1 recordings"):
-        ysyw.load(tmp_path, ["tr03-0003"], verbose=0)
 
 
 class TestContract(RecipeContract):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from itertools import groupby
 
 import mne
@@ -15,7 +14,6 @@ from braindecode_pars.recordings.as_trained import (
     prepare_as_trained,
     preprocessed_signals,
     rereferenced,
-    resampled,
 )
 from braindecode_pars.recordings.preparation import filter_and_resample
 from braindecode_pars.windows.picking import Derivation, find_channels
@@ -30,12 +28,10 @@ def formulas(wanted, names, **arguments):
     ("wanted", "names", "expected"),
     [
         # The same electrode under another name.
-        ("Fpz-Cz", ["EEG Pz-Oz", "EEG Fpz-Cz"], "EEG Fpz-Cz"),
         ("EEG Fpz-Cz", ["FPZ-CZ"], "FPZ-CZ"),
         ("T3-P3", ["EEG T7-P3", "T7"], "EEG T7-P3"),
         ("C3-A2", ["C3-M1", "C3-M2"], "C3-M2"),
         ("A1", ["EEG M1-REF"], "EEG M1-REF"),
-        ("T7", ["EEG T3-LE"], "EEG T3-LE"),
         # Several channels of one electrode: the name decides.
         ("T3", ["T3", "T7"], "T3"),
         ("Fp1", ["T3", "T7"], None),
@@ -52,7 +48,6 @@ def formulas(wanted, names, **arguments):
         # Another reference is better than nothing; predict warns.
         ("C3-M2", ["C3-M1"], "C3-M1"),
         ("C3-A2", ["EEG C3-REF", "EEG A2-REF", "EEG M2-REF"], "EEG C3-REF"),
-        ("C3-M2", ["C3"], "C3"),
         ("C3", ["C3-M2"], "C3-M2"),
         ("O1", ["C3", "C4"], None),
     ],
@@ -69,10 +64,8 @@ def test_without_computing_channels_are_only_found():
 @pytest.mark.parametrize(
     ("channel", "reference", "names", "expected"),
     [
-        ("C3", None, ["C3", "C4"], "C3"),
         ("C3", "as recorded", ["C3", "C4"], "C3"),
         ("C3", "average", ["C3", "C4", "Fpz-Cz"], "C3 - mean of C3, C4"),
-        ("C3-REF", "average", ["C3-REF", "C4-REF"], "C3-REF - mean of C3-REF, C4-REF"),
         ("C3-CLE", "average", ["C3-CLE", "C4-CLE", "O1"], "C3-CLE - mean of C3-CLE, C4-CLE"),
         ("C3", "average", ["C3", "C4", "A2-A1", "C4-M2"], "C3 - mean of C3, C4"),
         ("C3", "M1, M2", ["C3", "A1", "A2"], "C3 - mean of A1, A2"),
@@ -128,7 +121,6 @@ TRAINED = dict(band=(0.3, 35.0), notch=[50.0, 60.0], reference="average", scale=
         (dict(band=(0.3, 35.0)), TRAINED),  # edges in the info alone, perhaps of another signal
         (dict(notch=[60.0]), dict(TRAINED, notch=[50.0])),
         (dict(reference="average"), dict(TRAINED, reference=None)),
-        (dict(reference="as recorded"), TRAINED),
         (dict(reference="changed"), TRAINED),
         (dict(scale=1e3), dict(TRAINED, scale=1e3)),
     ],
@@ -146,32 +138,6 @@ def test_what_is_unknown_of_the_training_is_not_applied():
     assert rereferenced(c3, "changed", ["C3", "C4"], ["C3", "C4"]) is c3
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [(256, 100), (200, 100), (100, 128), (127.3, 100), (64, 100)]
-)
-def test_it_is_the_resampling_of_mne(old, new):
-    for n_times in (3, 50, 99, 300, 1000, 1023, 1024, 25_601):
-        signal = 5000 + np.random.default_rng(0).standard_normal(n_times).cumsum()
-        expected = mne.filter.resample(signal, new, old, npad="auto", pad="auto", verbose="error")
-        actual, atol = resampled(signal, new, old), 3e-6 * signal.std()
-        np.testing.assert_allclose(actual, expected, rtol=0, atol=atol, err_msg=str(n_times))
-
-
-@pytest.mark.parametrize(("old", "new"), [(256, 100), (128, 100), (100, 128)])
-def test_it_takes_less_than_half_of_the_memory(old, new):
-    signal = np.random.default_rng(0).standard_normal(2**16 - 300)
-    peaks = []
-    for resample in (resampled, mne.filter.resample):
-        tracemalloc.start()
-        resample(signal, new, old)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[0] < peaks[1] / 2
-
-
-FILTERS = Preprocessing(band=(0.3, 35.0), notch=(40.0,))
-
-
 def noise(n_chans=2, sfreq=256.0, seconds=40.0):
     rng = np.random.default_rng(0)
     info = mne.create_info(["C3", "C4", "M2"][:n_chans], sfreq, "eeg")
@@ -183,22 +149,17 @@ def same_names(raw):
     return find_channels(raw.ch_names, raw.ch_names)
 
 
-@pytest.mark.parametrize("sfreq", [256.0, 200.0, 100.0, 127.3, 64.0])
-def test_signals_are_those_of_filter_and_resample(sfreq):
+@pytest.mark.parametrize(
+    ("sfreq", "low", "high"), [(256.0, 0.3, 35.0), (100.0, 0.3, None), (127.3, None, 35.0)]
+)
+def test_signals_are_those_of_filter_and_resample(sfreq, low, high):
     raw = noise(sfreq=sfreq)
     before = raw.get_data()
-    actual = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
+    filters = Preprocessing(band=(low, high), notch=(40.0,))
+    actual = preprocessed_signals(raw, same_names(raw), 100.0, filters)
     assert actual.dtype == np.float32
     np.testing.assert_array_equal(raw.get_data(), before)
-    filter_and_resample(raw, sfreq=100.0, low=0.3, high=35.0, mains=40.0)
-    np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-10)
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.3, None), (None, 35.0), (None, None)])
-def test_a_missing_cutoff_is_no_filter(low, high):
-    raw = noise()
-    actual = preprocessed_signals(raw, same_names(raw), 100.0, Preprocessing(band=(low, high)))
-    filter_and_resample(raw, sfreq=100.0, low=low, high=high, mains=None)
+    filter_and_resample(raw, sfreq=100.0, low=low, high=high, mains=40.0)
     np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-10)
 
 
@@ -209,7 +170,8 @@ def test_filters_end_at_gaps_as_in_training():
         mne.Annotations([20.03, 25, 30], [0, 2, 1], marks, ch_names=[[], [], ["C4"]])
     )
     raw._data[:, round(20.03 * 256) :] += 1e-4
-    actual = preprocessed_signals(raw, same_names(raw), 100.0, FILTERS)
+    filters = Preprocessing(band=(0.3, 35.0), notch=(40.0,))
+    actual = preprocessed_signals(raw, same_names(raw), 100.0, filters)
     filter_and_resample(raw, sfreq=100.0, low=0.3, high=35.0, mains=40.0)
     np.testing.assert_allclose(actual, raw.get_data(), rtol=1e-5, atol=1e-9)
 
@@ -226,7 +188,7 @@ def test_sums_references_and_scale():
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("sfreq", [127.3, 99.7, 256.0, 500 / 3])
+@pytest.mark.parametrize("sfreq", [127.3, 500 / 3])
 def test_the_time_of_a_sample_is_right_to_one_sample(sfreq):
     """At rates that no ratio of small integers resamples, after a whole hour."""
     new, seconds, pulses = 100.0, 3600, (20.0, 1800.0, 3580.0)
@@ -273,8 +235,8 @@ def counted(signal, sfreq):
     return FlatClippedDuration(flat / sfreq, clipped / sfreq)
 
 
-@pytest.mark.parametrize("sfreq", [100.0, 256.0])
-def test_runs_of_equal_samples(sfreq):
+def test_runs_of_equal_samples():
+    sfreq = 256.0
     rng = np.random.default_rng(0)
     drift = rng.standard_normal(20_000).cumsum()
     coarse = (drift / 5).round()
@@ -284,24 +246,10 @@ def test_runs_of_equal_samples(sfreq):
         recording(*signals, sfreq=sfreq), [f"E{i}" for i in range(5)]
     )
     assert list(durations.values()) == [counted(signal, sfreq) for signal in signals]
-    assert durations["E0"] == FlatClippedDuration(0.0, 0.0)
     assert durations["E2"].clipped > 1
     assert durations["E3"].flat > 4 * 700 / sfreq - 3
-    assert durations["E4"] == FlatClippedDuration(
-        20_000 / sfreq, 0.0
-    )  # not clipped: it has no range
-
-
-def test_a_peak_and_a_short_pause_are_none():
-    wave = np.sin(np.arange(1000) / 7)
-    wave[500:502] = wave.max()
-    wave[700:790] = 0.2
-    assert flat_clipped_durations(recording(wave), ["E0"])["E0"] == FlatClippedDuration(0.0, 0.0)
-
-
-def test_a_channel_may_be_called_as_a_kind():
-    raw = recording(np.zeros(200)).rename_channels({"E0": "eeg"})
-    assert flat_clipped_durations(raw, ["eeg"])["eeg"].flat == 2.0
+    # Not clipped: it has no range.
+    assert durations["E4"] == FlatClippedDuration(20_000 / sfreq, 0.0)
 
 
 def test_gaps_do_not_count():
@@ -325,7 +273,7 @@ def test_the_ends_of_the_range_are_those_of_the_whole_channel():
 BIOSEMI = [f"{letter}{i}" for letter in "ABCD" for i in range(1, 33)]
 
 
-@pytest.mark.parametrize("names", [BIOSEMI, BIOSEMI[:64], BIOSEMI[:32]])
+@pytest.mark.parametrize("names", [BIOSEMI, BIOSEMI[:32]])
 def test_a_model_of_other_electrodes_of_the_same_names(names):
     """BioSemi's C3 is another electrode than that of the 10-20 system, and its A1 is no ear."""
     noise = 1e-5 * np.random.default_rng(0).normal(size=(len(names), 500))

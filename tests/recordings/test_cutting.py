@@ -1,24 +1,19 @@
-"""From a recording to windows: beside gaps, and with the names of classes."""
+"""From a recording to windows: labels, gaps and bad times, in annotations and in tables."""
 
 from __future__ import annotations
-
-import warnings
 
 import mne
 import numpy as np
 import pytest
-from braindecode.datasets import BaseConcatDataset
-from braindecode.datautil import load_concat_dataset
 
+from braindecode_pars.datasets import folder
 from braindecode_pars.recordings.cutting import (
     collect_excluded_items,
     event_windows,
     fixed_windows,
-    name_classes,
     split_at_gaps,
 )
-from braindecode_pars.windows.convert import as_windows
-from braindecode_pars.windows.marks import continuous_segments, usable_segments
+from braindecode_pars.windows.marks import continuous_segments, kind_of_text, usable_segments
 
 
 def recording(signals, sfreq=250.0, names=None):
@@ -34,8 +29,6 @@ def test_fixed_windows_drop_an_incomplete_window():
     assert windows.metadata["target"].tolist() == [3, 9, 15]
     assert windows[1][0][0, 0] == 300
     assert fixed_windows(raw, 10.1) is None
-    with pytest.raises(ValueError, match=r"seconds=0\.004 .*100 Hz"):
-        fixed_windows(raw, 0.004)
 
 
 def test_event_windows_follow_the_annotations():
@@ -51,11 +44,9 @@ def test_event_windows_follow_the_annotations():
     assert windows.metadata["target"].tolist() == [0] * 7 + [1] * 2 + [0]
     assert windows.metadata["i_start_in_trial"].tolist()[-3:] == [3000, 3400, 9500]
     assert event_windows(raw, {"N3": 0}, 4.0) is None
-    assert event_windows(raw, {"W": 0}, 40.0) is None
 
 
-@pytest.mark.parametrize("seconds", [0.57, 0.6, 1.1, 4.1])
-@pytest.mark.parametrize("n_windows", [1, 3])
+@pytest.mark.parametrize(("seconds", "n_windows"), [(0.57, 3), (1.1, 1), (4.1, 3)])
 def test_durations_are_rounded_to_samples(seconds, n_windows):
     """0.57 s times 100 Hz is 56.99999999999999."""
     raw = recording(np.arange(2000.0), 100.0)
@@ -89,7 +80,6 @@ def test_fixed_windows_do_not_contain_gaps():
     assert windows.metadata["target"].tolist() == [0, 4.49, 6.49]
     assert windows.metadata["i_window_in_trial"].tolist() == [0, 1, 2]
     assert all(len(np.unique(window)) == 1 for window, *_ in windows)
-    assert fixed_windows(joined(150, 150), 2.0) is None
 
 
 def test_event_windows_do_not_contain_gaps():
@@ -102,22 +92,11 @@ def test_event_windows_do_not_contain_gaps():
     assert all(len(np.unique(window)) == 1 for window, *_ in windows)
     # The gap stays marked, for a store of the whole recording.
     assert "EDGE boundary" in windows.raw.annotations.description
-    raw = joined(350, 450)
-    raw.set_annotations(raw.annotations + mne.Annotations([3], [1], ["W"]))
-    assert event_windows(raw, {"W": 0}, 1.0) is None
 
 
 def ramp(n_times: int = 1000, first_samp: int = 0) -> mne.io.RawArray:
     info = mne.create_info(["C3"], 100.0, "eeg")
     return mne.io.RawArray(np.arange(float(n_times))[None], info, first_samp, verbose="error")
-
-
-def test_a_recording_without_gaps_is_not_copied():
-    raw = ramp()
-    raw.set_annotations(mne.Annotations([2, 3], [1, 0], ["BAD blink", "N2"]))
-    assert continuous_segments(raw) == [(0, 1000)]
-    (part,) = split_at_gaps(raw)
-    assert part is raw
 
 
 @pytest.mark.parametrize("first_samp", [0, 250])
@@ -144,27 +123,6 @@ def test_a_gap_of_eeglab_is_half_a_sample_before_the_next(first):
     assert continuous_segments(raw) == [(0, first), (first, 1000)]
 
 
-def two_windows():
-    raw = mne.io.RawArray(np.zeros((1, 500)), mne.create_info(["C3"], 50.0, "eeg"), verbose="error")
-    return fixed_windows(raw, 2.0, 1)
-
-
-@pytest.mark.parametrize("classes", [("rest", "task"), {"rest": 0, "task": 1}])
-def test_names_or_a_target_for_each_name(classes):
-    """Later names count."""
-    windows = name_classes(name_classes(two_windows(), ("a", "b")), classes)
-    assert as_windows(windows).label_names == {"rest": 0, "task": 1}
-    assert not hasattr(name_classes(two_windows(), ()), "window_kwargs")
-
-
-def test_names_survive_braindecodes_files(tmp_path):
-    BaseConcatDataset([name_classes(two_windows(), ("rest", "task"))]).save(tmp_path)
-    with warnings.catch_warnings():  # pandas deprecates an argument that braindecode passes
-        warnings.simplefilter("ignore")
-        loaded = load_concat_dataset(tmp_path, preload=False)
-    assert as_windows(loaded).label_names == {"rest": 0, "task": 1}
-
-
 MARKS = ["BAD_move", "bad", "BAD electrode"]
 
 
@@ -182,8 +140,6 @@ def test_fixed_windows_leave_bad_times_out(caplog):
     assert windows.metadata["target"].tolist() == [0, 2, 5, 6, 8, 9]
     assert windows.metadata["i_start_in_trial"].tolist() == [0, 2000, 5000, 6000, 8000, 9000]
     assert "4 of 10 windows" in caplog.text
-    raw = marked().set_annotations(mne.Annotations([5], [90], ["BAD_all"]))
-    assert fixed_windows(raw, 10.0) is None
 
 
 def test_a_bad_time_of_unused_channels_does_not_count():
@@ -201,8 +157,6 @@ def test_event_windows_leave_bad_times_out():
     assert windows.metadata["i_start_in_trial"].tolist() == [2000, 5000, 6000, 8000]
     assert windows.metadata["target"].tolist() == [0, 1, 1, 1]
     assert [item[2:] for item in excluded_items] == [(4, 8, True)]
-    # They stay marked, for a store of the whole recording.
-    assert set(MARKS) <= set(windows.raw.annotations.description)
 
 
 def test_an_onset_is_the_nearest_sample():
@@ -214,7 +168,64 @@ def test_an_onset_is_the_nearest_sample():
 
 
 def test_a_bad_moment_is_one_sample():
-    info = mne.create_info(["C3"], 100.0, "eeg")
-    raw = mne.io.RawArray(np.zeros((1, 1000)), info, verbose="error")
-    raw.set_annotations(mne.Annotations([2.0], [0.0], ["BAD_jump"]))
+    raw = ramp().set_annotations(mne.Annotations([2.0], [0.0], ["BAD_jump"]))
     assert usable_segments(raw, ["C3"]) == [(0, 200), (201, 1000)]
+
+
+NO_FILTERS = dict(low=None, high=None, mains=None, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "texts"),
+    [
+        ("gap", ["BAD boundary", "EDGE boundary", "boundary", "Boundary", "BAD_boundary", "-99"]),
+        ("gap", ["-99.0", "New Segment/", "New Segment", "BAD_ACQ_SKIP", "bad_acq_skip"]),
+        ("gap", ["Comment/BAD boundary", "Comment/EDGE boundary", "Stimulus/boundary", "EDGE"]),
+        ("bad", ["BAD_blink", "bad", "Bad Interval/Min-Max", "Comment/BAD_muscle", "Comment/bad"]),
+        ("label", ["Sleep stage W", "feedback/bad", "not bad", "99", "edgeless", "Comment/rest"]),
+        ("label", ["boundary crossed", "-990", "New"]),
+        ("label", ["Stimulus/edge left", "image/boundary", "rest/edge detection"]),
+    ],
+)
+def test_the_kinds_of_texts(kind, texts):
+    assert {text: kind_of_text(text) for text in texts} == dict.fromkeys(texts, kind)
+
+
+def bids(root, rows, columns="onset\tduration\ttrial_type"):
+    """Write a recording of 30 s next to a table of events."""
+    eeg = root / "sub-01" / "eeg"
+    eeg.mkdir(parents=True)
+    noise = 1e-5 * np.random.default_rng(0).normal(size=(2, 3000))
+    info = mne.create_info(["C3", "C4"], 100.0, "eeg")
+    raw = mne.io.RawArray(noise, info, first_samp=500, verbose="error")
+    raw.save(eeg / "sub-01_task-rest_eeg.fif", verbose="error")
+    lines = "\n".join("\t".join(map(str, row)) for row in rows)
+    (eeg / "sub-01_task-rest_events.tsv").write_text(f"{columns}\n{lines}\n")
+    return root
+
+
+def starts(windows):
+    return windows.datasets[0].metadata["i_start_in_trial"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("mark", "kept"),
+    [
+        ((15, 400, "boundary"), [0, 2000]),  # the duration is what EEGLAB removed
+        ((12, 9, "BAD_ACQ_SKIP"), [0]),
+        ((12, 1, "Comment/BAD_blink"), [0, 2000]),
+    ],
+)
+def test_marks_in_the_table_of_events_count(tmp_path, mark, kept):
+    root = bids(tmp_path, [(0, 30, "rest"), mark])
+    windows = folder.load(root, labels=["rest"], window_seconds=10, sfreq=100, **NO_FILTERS)
+    assert starts(windows) == kept
+
+
+def test_marks_are_no_labels(tmp_path):
+    rows = [(0, 20, "rest"), (20, 10, "task"), (5, 10, "boundary"), (1, 12, "EDGE boundary")]
+    rows += [(0, 10, "Comment/BAD_x"), (3, 15, "-99")]
+    windows = folder.load(bids(tmp_path, rows), window_seconds=10, sfreq=100, **NO_FILTERS)
+    assert windows.datasets[0].window_kwargs[-1][1]["mapping"] == {"rest": 0, "task": 1}
+    with pytest.raises(ValueError, match="'bad trial'"):
+        folder.load(tmp_path, labels={"rest": "bad trial"}, **NO_FILTERS)

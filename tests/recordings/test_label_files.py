@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from pathlib import Path
 
@@ -22,37 +21,17 @@ from braindecode_pars.recordings.label_files import (
     labels_of_files,
     labels_within,
 )
-from braindecode_pars.recordings.side_tables import read_table
 
 
 def test_labels_in_a_table_or_its_path(tmp_path):
     file, table = tmp_path / "P01_rest.edf", pd.DataFrame({"file": ["P01_rest"], "label": ["W"]})
     table.to_csv(tmp_path / "labels.CSV", index=False)
-    for labels in (table, "labels.CSV", Path("labels.CSV"), tmp_path / "labels.CSV"):
+    for labels in (table, "labels.CSV"):
         (labeled,) = labels_of_files(labels, tmp_path, [file])
         assert labeled.segments == ((None, 0, "W"),)
-    for labels in (None, ["W"], {"W": 0}):
-        assert labels_of_files(labels, tmp_path, [file]) is None
-
-
-@pytest.mark.parametrize("text", ["W", Path("W"), "{subject}_{label}"])
-def test_another_text_is_refused(text):
-    with pytest.raises(ValueError, match=re.escape(f"[{str(text)!r}]")):
-        labels_of_files(text, Path("data"), [])
-
-
-def test_classes_of_listed_annotations():
-    names, targets, _ = classes_and_targets(["W", 1], None, None, {}, 30.0)
-    assert names == {"W": "W", "1": "1"}
-    assert targets == {"W": 0, "1": 1}
-    with pytest.raises(ValueError, match="classes"):
-        classes_and_targets(None, ["W"], None, {}, 30.0)
-
-
-@pytest.mark.parametrize(("labels", "labeled_files"), [([], None), ("labels.csv", [])])
-def test_no_labels_are_refused(labels, labeled_files):
-    with pytest.raises(ValueError, match="labels"):
-        classes_and_targets(labels, None, labeled_files, {}, 30.0)
+    assert labels_of_files(["W"], tmp_path, [file]) is None
+    with pytest.raises(ValueError, match=r"\['W'\]"):
+        labels_of_files("W", tmp_path, [file])
 
 
 ROOT = Path("data")
@@ -70,7 +49,7 @@ def segments(text, tmp_path, **options):
     return [[tuple(segment) for segment in file.segments] for file in labeled_files]
 
 
-@pytest.mark.parametrize("name", ["b", "b.edf", "day2/b", "day2/b.edf", "./day2/b.edf", "day2\\b"])
+@pytest.mark.parametrize("name", ["b", "day2/b.edf", "./day2/b.edf", "day2\\b"])
 def test_names_of_files(name, tmp_path):
     assert segments(f"file,label\na,W\n{name},R\n", tmp_path)[1] == [(None, 0, "R")]
 
@@ -95,13 +74,11 @@ def test_a_data_frame_with_numbers():
 MISTAKES = {
     "file,stage\na,W\n": "'label'",
     "file,label\na,W\nb,W\nc,W\n": "'c', but the folder",
-    "file,label\n,W\n": "file name ''",
     "file,label,onset\nb,W,0\na,W,22:13:05\n": "'22:13:05' in row 3",
     "file;label;onset\na;W;0,5\nb;W;0\n": "'0,5' in row 2",
     "file,label,onset,duration\na,W,0,-1\nb,W,0,1\n": "duration '-1'",
     "file,label,onset\na,W,inf\nb,W,0\n": "onset 'inf'",
     "file,label,onset,duration\na,W,0,9\nb,W,,9\n": "onset '' in row 3",
-    "file,label,duration\na,W,9\nb,W,9\n": "onset '' in row 2",
     "file,label,Label\na,W,W\nb,W,W\n": "'label' twice",
     "file,label,subject\na,W,1\na,W,2\nb,W,3\n": r"a\.edf, got 1 and 2",
     "file,label,subject\na,W,1\nb,W,\n": r"b\.edf, got none",
@@ -109,10 +86,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_each_mistake_is_one_sentence(text, tmp_path):
-    with pytest.raises(ValueError, match=MISTAKES[text]) as caught:
+def test_mistakes_in_a_table(text, tmp_path):
+    with pytest.raises(ValueError, match=MISTAKES[text]):
         labels_from_text(text, tmp_path)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_name_of_two_files(tmp_path):
@@ -121,28 +97,7 @@ def test_a_name_of_two_files(tmp_path):
         labels_from_text("file,label\nb,W\n", tmp_path, files=files)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"file,label, label\na,W,R\n",
-        b'file,label\n"a,W\n',
-        b"file,label\na,W,\n",
-        b"\xff\xfea",
-    ],
-)
-def test_files_that_are_no_table(content, tmp_path):
-    (tmp_path / "labels.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=r"labels\.csv"):
-        read_table("labels.csv", tmp_path)
-
-
-def test_empty_rows_of_a_spreadsheet_are_no_rows(tmp_path):
-    labels = labels_from_text("file;label;;\na;W;;\nb;R;;\n;;;\n;;;\n", tmp_path)
-    assert labels[1].segments == ((None, 0.0, "R"),)
-
-
-@pytest.mark.parametrize("missing", ["", "N/A", "NaN", "NULL", np.nan, None, pd.NA, pd.NaT])
+@pytest.mark.parametrize("missing", ["", "N/A", np.nan, None, pd.NaT])
 def test_a_missing_value_is_no_class_and_numbers_have_one_form(missing, tmp_path):
     table = pd.DataFrame({"file": ["a", "b", "a"], "label": ["1.0", missing, 1]})
     expected = [((None, 0.0, "1"),) * 2, ()]
@@ -166,34 +121,12 @@ def test_blanks_and_forms_of_a_character_make_no_further_class(end):
     assert [(one.subject, one.segments[0][2]) for one in labeled] == [("P1", "\u00fcben")] * 2
 
 
-@pytest.mark.parametrize("names", [("Onset", "DURATION"), ("onset ", "Duration"), ("onset",)])
-def test_names_of_columns_may_be_in_any_case(names, tmp_path):
-    rows = dict(zip(names, (4, 8), strict=False))
-    table = pd.DataFrame({"File": ["a", "b"], "Label": "W", "Stop": np.nan, **rows})
-    expected = [((4, 8 if len(names) > 1 else 0, "W"),)] * 2
-    assert [one.segments for one in labels_of_files(table, ROOT, FILES)] == expected
-    table = table.rename(columns={"Label": "Stage"})
-    assert [one.segments for one in labels_of_files(table, ROOT, FILES, "Stage")] == expected
-
-
 @pytest.mark.parametrize(
     "names",
     [
-        *(["start", "duration"], ["start_time", "stop_time"], ["StartTime", "Duration"]),
-        *(["onset", "end"], ["Onset", "offset"], ["onset", "length (s)"], ["onset_s", "dur_s"]),
-        *(["epoch"], ["Time [s]"], ["from", "to"], ["begin"], ["sample"], ["Latency"], ["seconds"]),
-        *(
-            ["tmin", "tmax"],
-            ["t_start"],
-            ["Seizure Start"],
-            ["timestamps"],
-            ["onset", "endtime"],
-            ["t_end"],
-            ["t", "value"],
-            ["first", "last"],
-            ["beginning", "ending"],
-            ["startIdx", "endIdx"],
-        ),
+        *(["start", "duration"], ["StartTime", "Duration"], ["onset", "end"], ["onset_s", "dur_s"]),
+        *(["onset", "length (s)"], ["epoch"], ["Time [s]"], ["from", "to"], ["Latency"]),
+        *(["tmin", "tmax"], ["Seizure Start"], ["t", "value"], ["startIdx", "endIdx"]),
     ],
 )
 def test_a_column_that_looks_like_a_time_is_read_or_named(names):
@@ -207,32 +140,15 @@ def test_a_column_that_looks_like_a_time_is_read_or_named(names):
     assert len(labels_of_files(table, ROOT, FILES)) == 2
 
 
-@pytest.mark.parametrize("onset", [None, 2])
 @pytest.mark.parametrize(
-    "names", [["sample", "response_time", "time", "value"], ["gender", "weekend", "tone"]]
+    ("onset", "others"),
+    [(2, dict(duration=None, response_time=1, time=1)), (None, dict(weekend=1))],
 )
-def test_other_columns_are_ignored(names, onset):
+def test_other_columns_are_ignored(onset, others):
     """Tables of BIDS have the sample next to the onset, and may have no durations."""
-    times = {} if onset is None else dict(onset=onset, duration=None)
-    others = dict.fromkeys(names if onset else names[-1:], 1)
-    table = pd.DataFrame({"file": ["a", "b"], "label": "W", **times, **others})
+    times = others if onset is None else dict(onset=onset, **others)
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", **times})
     assert [one.segments for one in labels_of_files(table, ROOT, FILES)] == [((onset, 0, "W"),)] * 2
-
-
-def test_labels_with_times_name_their_recordings():
-    """A label of a subject applies to the whole recording, so times would be ignored."""
-    table = pd.DataFrame({"subject": ["a"], "label": "W", "start": 0, "stop_time (s)": 30})
-    with pytest.raises(ValueError, match="column 'file', got"):
-        labels_of_files(table, ROOT, FILES)
-    table = table.rename(columns={"start": "onset_age", "stop_time (s)": "disease_duration"})
-    (labeled, _) = labels_of_files(table, ROOT, FILES, subject_of=lambda file: "a")
-    assert labeled.segments == ((None, 0, "W"),)
-
-
-def test_a_blank_subject_is_none():
-    table = pd.DataFrame({"file": ["a", "b"], "label": ["W", "R"], "subject": ["P1", " "]})
-    with pytest.raises(ValueError, match=r"b\.edf"):
-        labels_of_files(table, ROOT, FILES)
 
 
 def test_the_table_of_bids_beside_a_recording(tmp_path):
@@ -248,19 +164,9 @@ def test_the_table_of_bids_beside_a_recording(tmp_path):
     table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\nn/a\t4\tright\n")
     with pytest.raises(ValueError, match="onset 'none' in row 3"):
         annotations_of(file, raw)
-    table.write_text("onset\tduration\ttrial_type\n2\t4\tleft\n8\tabc\tright\n")
-    with pytest.raises(ValueError, match="duration 'abc' in row 3"):
-        annotations_of(file, raw)
     table.write_text("onset\tduration\n2\t4\n")
     with pytest.raises(ValueError, match="'trial_type'"):
         annotations_of(file, raw)
-
-
-@pytest.mark.parametrize(("name", "content"), [("a.hea", "a 1 100 6000\n"), ("b.edf", "damaged")])
-def test_a_file_without_annotations(tmp_path, name, content):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(ValueError, match=rf"cannot be read, for example {name}: the "):
-        durations_in([tmp_path / name])
 
 
 def test_labels_are_as_long_as_a_window_or_without_a_duration(tmp_path):
@@ -296,7 +202,6 @@ def test_segments_are_annotations_of_their_classes():
         (30, 31, None),  # its three windows are within
         (31, 30, "outside"),
         (51, 0, "outside"),
-        (70, 30, "outside"),
         (60, 5, "outside"),
         (20, 9.9, "shorter"),
     ],
@@ -333,28 +238,20 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
     ("classes", "message"),
     [
         (["W", "Wke"], "'N1', 'W'.*'Wke'"),
-        ([], "'N1', 'W'"),
-        ("W", "'W'"),
         ({"W"}, "classes must be a list"),  # a set has another order in the next process
     ],
 )
 def test_classes_that_no_file_has(classes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
+    with pytest.raises(ValueError, match="classes requires labels in a table"):
+        classes_and_targets(None, ["W"], None, {}, 30.0)
 
 
-@pytest.mark.parametrize("labels", [{"W", "R"}, 3])
-def test_labels_have_an_order(labels):
-    with pytest.raises(TypeError, match="labels must be a list"):
-        labels_of_files(labels, ROOT, FILES)
-
-
-@pytest.mark.parametrize("labels", [None, ["left", "right"], {"left": "hand", "right": "hand"}])
-def test_windows_are_as_long_as_labels_of_one_length(labels, caplog):
+@pytest.mark.parametrize("labels", [None, {"left": "hand", "right": "hand"}])
+def test_windows_are_as_long_as_labels_of_one_length(labels):
     durations = {"left": [4.0, 3.999], "right": [4.001]}
-    with caplog.at_level("INFO"):
-        assert classes_and_targets(labels, None, None, durations)[-1] == 3.999
-    assert caplog.text.count("windows of 3.999 s") == 1
+    assert classes_and_targets(labels, None, None, durations)[-1] == 3.999
     # A requested length is not changed.
     with pytest.raises(ValueError, match=r"3 labels last 3\.999 to 4\.001 s"):
         classes_and_targets(labels, None, None, durations, 30.0)
@@ -383,21 +280,10 @@ def test_labels_of_several_lengths_have_a_proposal():
         classes_and_targets(None, None, None, {"a": [4e-3] * 10, "b": [4e-3] * 10})
 
 
-def test_a_single_label_as_long_as_a_window_is_a_warning():
-    """Otherwise, the other class would be lost silently."""
-    durations = {"open": [35.0], "closed": [3.0, 4.0]}
-    with pytest.warns(UserWarning, match=r"'open'.*'closed' \(4 s\).*window_seconds"):
-        assert classes_and_targets(None, None, None, durations)[1] == {"open": 0}
-    for quiet in (dict(seconds=3.0), dict(labels=["open"])):
-        arguments = dict(labels=None, classes=None, labeled_files=None, durations=durations) | quiet
-        classes_and_targets(**arguments)
-
-
 @pytest.mark.parametrize(
     ("labels", "expected", "n_excluded"),
     [
         ([(i * 0.5, 20, "word") for i in range(20)], [(0, 20, "word")], 19),
-        ([(0, 20, "a"), (0, 20, "a")], [(0, 20, "a")], 1),  # listed twice
         ([(0, 5, "a"), (0, 20, "a"), (20, 10, "a")], [(0, 20, "a"), (20, 10, "a")], 1),
         (
             [(0, 20, "a"), (5, 10, "a"), (15, 10, "a"), (22, 3, "b")],
@@ -405,8 +291,7 @@ def test_a_single_label_as_long_as_a_window_is_a_warning():
             2,
         ),
         ([(0, 10, "a"), (10, 10, "a"), (20, 5, "b")], None, 0),  # they touch
-        ([(0, 0, "a"), (0.5, 0, "a")], [(0, 1, "a"), (0.5, 1, "a")], 0),  # marks may overlap
-        ([(0, 0, "a"), (0.5, 0, "b")], [(0, 1, "a"), (0.5, 1, "b")], 0),
+        ([(0, 0, "a"), (0.5, 0, "b")], [(0, 1, "a"), (0.5, 1, "b")], 0),  # marks may overlap
     ],
 )
 def test_labels_that_overlap_a_label_of_the_same_class_are_excluded(labels, expected, n_excluded):
@@ -421,7 +306,6 @@ def test_labels_that_overlap_a_label_of_the_same_class_are_excluded(labels, expe
 @pytest.mark.parametrize(
     "labels",
     [
-        [(0, 9, "a"), (5, 13, "b")],
         [(0, 30, "a"), (3, 1, "a"), (20, 8, "b")],  # the first one still lasts
         [(10, 9, "b"), (12, 0, "a")],  # a mark within a segment
     ],
@@ -430,12 +314,3 @@ def test_labels_of_two_classes_do_not_overlap(labels):
     annotations = mne.Annotations(*zip(*labels, strict=True))
     with pytest.raises(ValueError, match=r"labels '\w' \(\d+ s to \d+ s\) and '\w'"):
         labels_within(annotations, {"a": "a", "b": "b"}, RAW, 1.0)
-
-
-def test_marks_of_two_classes_within_one_window_are_a_warning():
-    raw = mne.io.RawArray(np.zeros((1, 9000)), mne.create_info(["C3"], 100.0, "eeg"), verbose=40)
-    marks = mne.Annotations([0, 5, 10], [0, 0, 0], ["a", "b", "a"])
-    with pytest.warns(UserWarning, match="30 s share more than half .*shorter window_seconds"):
-        labels_within(marks, {"a": "a", "b": "b"}, raw, 30.0)
-    for names, seconds in (({"a": "a"}, 30.0), ({"a": "a", "b": "a"}, 30.0), ({"b": "b"}, 4.0)):
-        labels_within(marks, names, raw, seconds)

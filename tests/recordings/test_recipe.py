@@ -1,8 +1,9 @@
-"""Recipes: recordings for pretraining, excluded subjects, recordings with their labels."""
+"""Recipes and corpora: recordings, splits, excluded subjects, and labels."""
 
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,19 @@ import numpy as np
 import pytest
 from support import own_recipe
 from support.own_recipe import RECIPE
+from support.recording_files import read
 
 from braindecode_pars.datasets import RECIPES
+from braindecode_pars.datasets.simulated import sleep
+from braindecode_pars.recordings.loading import (
+    Recording,
+    read_corpus,
+    set_splits,
+    split_subjects,
+)
 from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.signal_store import SignalStore
+from braindecode_pars.windows.convert import as_windows
 
 
 @pytest.fixture
@@ -50,8 +60,6 @@ def test_absent_subjects_are_tolerated_and_listed(folder):
     assert subjects(corpus.excluded) == ["P01"]
     assert corpus.absent == ("P99", "7")
     assert corpus.summary.endswith("test sets; 1 subject (1 recording) excluded by request.")
-    plain = RECIPE.continuous(folder / "..", exclude=[["P99"]])
-    assert subjects(plain.recordings) == ["P01", "P02", "P05"]
 
 
 def test_subjects_of_a_list_may_have_a_corpus(tmp_path):
@@ -73,14 +81,6 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     corpus = RECIPES["physionet_mi"].continuous(tmp_path / "mi", runs=[6], sfreq=128)
     assert [r.description["run"] for r in corpus.recordings] == [6]
     assert corpus.read.keywords == dict(sfreq=128)
-    with pytest.raises(TypeError, match=r"setting seconds.*: level"):
-        RECIPE.continuous(folder, seconds=1.5)
-
-    def louder(recording, level=1e-3):  # also an argument by position
-        return RECIPE.prepare(recording, level=level)
-
-    corpus = replace(RECIPE, prepare=louder).continuous(folder, level=1e-4)
-    np.testing.assert_allclose(corpus.read(corpus.recordings[0]).get_data().std(), 1e-4, rtol=0.1)
     with pytest.raises(ValueError, match="tmax=4"):  # before a file is opened
         RECIPES["physionet_mi"].labeled(tmp_path / "mi", tmin=5)
 
@@ -90,19 +90,12 @@ def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
     [
         ("tuab", TypeError, "'tuab'"),
         (["tuab"], ValueError, "tuab"),
-        ([7], TypeError, "not iterable"),
         ([["P01", "P02", "P05"]], ValueError, "5 subjects"),
     ],
 )
 def test_exclusions_that_cannot_be_meant(folder, exclude, error, message):
     with pytest.raises(error, match=message):
         RECIPE.continuous(folder, exclude=exclude)
-
-
-def test_a_corpus_without_splits_is_stored_whole(tmp_path):
-    touch(tmp_path / "sub-001/ses-001/eeg/sub-001_ses-001_task-sleep_eeg.set")
-    corpus = RECIPES["eesm17"].continuous(tmp_path)
-    assert corpus.summary == "eesm17: 1 subject (1 recording) of 9 in the full corpus."
 
 
 def test_subjects_excluded_from_another_corpus_are_excluded(tmp_path, caplog):
@@ -125,13 +118,9 @@ def test_subjects_excluded_from_another_corpus_are_excluded(tmp_path, caplog):
 
 @pytest.fixture
 def labeled_folder(tmp_path) -> Path:
-    for name, seconds in (
-        ("P01_train", 5),
-        ("P02_valid", 1),
-        ("P03_test", 4),
-        ("P04_unlabeled", 9),
-    ):
-        own_recipe.write(tmp_path / "corpus", name, seconds)
+    seconds = dict(P01_train=5, P02_valid=1, P03_test=4, P04_unlabeled=9)
+    for name, length in seconds.items():
+        own_recipe.write(tmp_path / "corpus", name, length)
     return tmp_path / "corpus"
 
 
@@ -139,8 +128,6 @@ def test_all_splits_are_kept_except_unpublished_labels(labeled_folder):
     corpus = RECIPE.labeled(labeled_folder)
     assert [r.subject for r in corpus.recordings] == ["P01", "P02", "P03"]
     assert (corpus.has_labels, corpus.settings["classes"]) == (True, ["rest", "task"])
-    assert corpus.settings == {"corpus": "Own", "version": "1", "classes": ["rest", "task"]}
-    assert corpus.excluded_subjects == []
     chosen = RECIPE.labeled(labeled_folder, ["P03"])
     assert [r.subject for r in chosen.recordings] == ["P03"]
 
@@ -148,9 +135,7 @@ def test_all_splits_are_kept_except_unpublished_labels(labeled_folder):
 def test_recordings_without_a_window_are_listed(labeled_folder, tmp_path):
     corpus = RECIPE.labeled(labeled_folder, seconds=1.5)
     with pytest.warns(UserWarning, match=r"P02_valid\.txt"):
-        store = SignalStore.create(
-            tmp_path / "store", RECIPE.labeled(labeled_folder, seconds=1.5), verbose=0
-        )
+        store = SignalStore.create(tmp_path / "store", corpus, verbose=0)
     assert list(store.skipped.values()) == ["it has no labeled window."]
     assert [len(part) for part in store.labeled_windows().datasets] == [3, 2]
     assert corpus.settings["seconds"] == 1.5
@@ -171,12 +156,83 @@ def test_corpora_with_and_without_labels_are_not_mixed(labeled_folder, tmp_path)
     with pytest.raises(ValueError, match=r"own_recipe .* others"):
         SignalStore.create(tmp_path / "store", [labeled, others], verbose=0)
     other = replace(RECIPE, name="two", card={**own_recipe.CARD, "classes": ("W", "N1")})
-    two = other.labeled(labeled_folder)
     with pytest.raises(ValueError, match=r"own_recipe .*rest, task.* two .*W, N1"):
-        SignalStore.create(tmp_path / "b", [labeled, two], verbose=0)
+        SignalStore.create(tmp_path / "b", [labeled, other.labeled(labeled_folder)], verbose=0)
 
 
-def test_names_of_classes_may_depend_on_settings(tmp_path):
-    (tmp_path / "S001R04.edf").touch()
-    rest = RECIPES["physionet_mi"].labeled(tmp_path, contrast="rest", tmin=1)
-    assert rest.settings["classes"] == ["rest", "imagined movement"]
+NAME = "synthetic"
+
+
+@pytest.fixture
+def recordings(tmp_path):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    made = []
+    for subject, seconds in ((3, 10), (1, 6), (2, 8)):
+        file = folder / f"s{subject}.txt"
+        file.write_text(f"{subject} {seconds}")
+        made.append(Recording(file, dict(subject=subject, split="train")))
+    return made
+
+
+def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):
+    windows = read_corpus(recordings, read, NAME, verbose=0)
+    assert windows.description["subject"].tolist() == [3, 1, 2]
+    assert set(windows.description["split"]) == {"train"}
+    assert [len(ds) for ds in windows.datasets] == [5, 3, 4]
+    assert windows.datasets[0].metadata["target"].tolist() == [0, 0, 1, 1, 1]
+
+
+def test_a_subject_or_a_class_without_windows_is_an_error(recordings):
+    options = dict(read=read, corpus=NAME, classes=("a", "b", "c"), verbose=0)
+    recordings[2].file.write_text("2 1")
+    with pytest.raises(ValueError, match=r"subject 2, class 'c'\..*on_error") as caught:
+        read_corpus(recordings, expected=("a", "c"), **options)
+    assert "s2.txt" in str(caught.value)
+    recordings[0].file.write_text("")
+    with pytest.warns(UserWarning, match=r"s3\.txt.*\n.* subject 3, subject 2\."):
+        read_corpus(recordings, expected=(), on_error="warn", **options)
+
+
+SHARES = {"train": 0.6, "valid": 0.2, "test": 0.2}
+
+
+def test_sizes_of_the_splits_in_the_paper():
+    """The sizes are those of the paper; only the seed decides, no order and no repetition."""
+    subjects = [f"tr{i}" for i in range(994)]
+    splits = split_subjects(subjects, SHARES, seed=4)
+    assert Counter(splits.values()) == {"train": 596, "valid": 199, "test": 199}
+    assert split_subjects([*reversed(subjects), *subjects], SHARES, seed=4) == splits
+    assert split_subjects(subjects, SHARES, seed=0) != splits
+
+
+def test_splits_of_a_file_are_set_by_any_spelling_of_a_subject(tmp_path):
+    windows = sleep(n_subjects=3, hours=0.1, n_chans=1)
+    (tmp_path / "participants.tsv").write_text(
+        "participant_id\tage\tsplit\nsub-01\t3\ttrain\nsub-02\t4\tvalid\nsub-03\t5\ttest\n"
+    )
+    set_splits(windows, tmp_path / "participants.tsv")
+    assert [part.description["split"] for part in windows.datasets] == ["train", "valid", "test"]
+    # A second call replaces the first one.
+    set_splits(windows, {1: "test", 2: "train", 3: "train"})
+    assert as_windows(windows).splits[::12].tolist() == ["test", "train", "train"]
+
+
+def test_names_with_the_corpus_in_front_are_the_same_subjects():
+    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
+    windows.set_description(
+        {"subject": ["aaaaaaab", "aaaaaaac"], "corpus": ["tuab"] * 2}, overwrite=True
+    )
+    splits = {"tuab:aaaaaaab": "train", "tuab:aaaaaaac": "test"}
+    set_splits(windows, splits)
+    assert list(windows.description["split"]) == ["train", "test"]
+    with pytest.raises(ValueError, match="aaaaaaab, aaaaaaac"):
+        set_splits(windows, {f"ysyw:{name[5:]}": split for name, split in splits.items()})
+
+
+def test_splits_that_cannot_be_set():
+    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
+    with pytest.raises(ValueError, match=r"\(1\): 2\."):
+        set_splits(windows, {1: "train"})
+    with pytest.raises(ValueError, match=r"01: 'train' and 'test'"):
+        set_splits(windows, {1: "train", "01": "test"})

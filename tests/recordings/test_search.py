@@ -21,7 +21,6 @@ from braindecode_pars.recordings.search import (
     subject_finder,
     why_unreadable,
 )
-from braindecode_pars.recordings.side_tables import table_beside
 
 
 def is_edf(name: str) -> bool:
@@ -38,17 +37,12 @@ def touch(file: Path) -> Path:
     return file
 
 
-def test_files_are_sorted_and_hidden_ones_ignored(tmp_path):
-    for name in ("b/2.edf", "a.edf", "b/1.edf", "b/x.txt", ".b.edf", ".git/annex/a.edf/a.edf"):
-        touch(tmp_path / name)
-    assert search(tmp_path) == ["a.edf", "b/1.edf", "b/2.edf"]
-
-
 def test_links_to_files_and_folders_named_like_files(tmp_path):
     """A dead link is in the list, since its name tells the subject."""
     (tmp_path / "dead.edf").symlink_to(".git/annex/objects/content.edf")
     (tmp_path / "real.edf").symlink_to(touch(tmp_path / "elsewhere/content.txt"))
     touch(tmp_path / "folder.edf/night.edf")
+    touch(tmp_path / ".hidden.edf")
     assert search(tmp_path) == ["dead.edf", "folder.edf/night.edf", "real.edf"]
     assert "a link to a file that does not exist" in why_unreadable(tmp_path / "dead.edf")
     assert why_unreadable(tmp_path / "real.edf") is None
@@ -69,23 +63,6 @@ def test_linked_folders(tmp_path):
     link = tmp_path / "link"
     link.symlink_to(root, target_is_directory=True)
     assert search(link) == search(root)  # the folder that was passed may be a link
-    # A circle over two folders
-    for name, other in (("one", "two"), ("two", "one")):
-        touch(tmp_path / name / f"{name}.edf")
-        (tmp_path / name / "link").symlink_to(tmp_path / other, target_is_directory=True)
-    (root / "sub-03").symlink_to(tmp_path / "one", target_is_directory=True)
-    assert search(root)[2:] == ["sub-03/link/two.edf", "sub-03/one.edf"]
-
-
-def test_folders_that_cannot_be_listed(tmp_path, monkeypatch):
-    """Simulated, since an administrator may list any folder."""
-
-    def walk(root, onerror, followlinks):
-        onerror(PermissionError(13, "Permission denied", str(tmp_path / "private")))
-
-    monkeypatch.setattr("braindecode_pars.recordings.search.os.walk", walk)
-    with pytest.raises(PermissionError, match="private"):
-        search(tmp_path)
 
 
 def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(tmp_path):
@@ -98,26 +75,15 @@ def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(t
         "P2.edf",
     ]
     assert [match[1] for _, match in named] == ["1", "10", "2"]
-    with pytest.raises(FileNotFoundError, match=r"P1\.edf"):
-        find_named(tmp_path / "nowhere", re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
     touch(tmp_path / "copy/P2.edf")
     with pytest.raises(ValueError, match=r"P2\.edf"):
         find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
-
-
-def test_a_table_belongs_to_the_whole_name(tmp_path):
-    table, other = touch(tmp_path / "P01.b_events.tsv"), touch(tmp_path / "P01_events.tsv")
-    assert table_beside(tmp_path / "P01.a.edf", "events") is None
-    assert table_beside(tmp_path / "P01.b.fif.gz", "events") == table
-    assert table_beside(tmp_path / "P01_ieeg.edf", "events") == other
-    assert table_beside(tmp_path / "P01_ieeg.edf", "channels") is None
 
 
 @pytest.mark.parametrize(
     ("name", "beside"),
     [
         ("s1.edf", "s1.csv_bi"),
-        ("s1.edf", "s1_events.tsv"),
         ("sub-1_ieeg.edf", "sub-1_channels.tsv"),
         ("SC4001E0-PSG.edf", "SC4001EC-Hypnogram.edf"),
         ("sub-1_task-sleep_eeg.set", "sub-1_task-sleep_scoring.txt"),
@@ -150,15 +116,7 @@ def brainvision(file: Path, signals: str | None = None, markers: str | None = No
     return file
 
 
-def wfdb_record(file: Path, signals: str) -> Path:
-    file.write_text(f"{file.stem} 1 100 500\n{signals} 16 10/uV 16 0 0 0 0 C3\n")
-    file.with_name(signals).write_bytes(bytes(1000))
-    return file
-
-
-@pytest.mark.parametrize(
-    "names", [("a.eeg", "a.vmrk"), ("b.eeg", "b.vmrk"), ("b.eeg", "a.vmrk"), ("ä.eeg", "m.vmrk")]
-)
+@pytest.mark.parametrize("names", [("a.eeg", "a.vmrk"), ("b.eeg", "a.vmrk"), ("ä.eeg", "m.vmrk")])
 def test_the_files_of_a_recording_are_those_that_its_header_names(tmp_path, names):
     """A store and predictions notice by them that its samples or markers have changed."""
     header = brainvision(tmp_path / "a.vhdr", *names)
@@ -168,18 +126,6 @@ def test_the_files_of_a_recording_are_those_that_its_header_names(tmp_path, name
     assert set(files_beside(header)) == {*files}
     assert signal_files(tmp_path / "c.eeg") == [tmp_path / "c.eeg"]
     assert header_of(tmp_path / names[0]) == header
-
-
-def test_the_files_of_other_formats(tmp_path):
-    of_hea = [tmp_path / "b.hea", touch(tmp_path / "b.dat"), touch(tmp_path / "other.d1")]
-    of_hea[0].write_text("b 2 100\nb.dat 16\nother.d1 16\n# a comment\n")
-    touch(tmp_path / "b.atr")
-    assert signal_files(of_hea[0]) == signal_files(of_hea[1]) == of_hea
-    split = tmp_path / "s_raw.fif"
-    NOISE.copy().load_data().save(split, split_size="2MB", verbose="error")
-    assert signal_files(split) == [split]
-    absent = touch(tmp_path / "broken.vhdr")
-    assert signal_files(absent) == [absent]
 
 
 def test_two_headers_that_name_one_file_are_an_error(tmp_path):
@@ -195,10 +141,6 @@ def test_two_headers_that_name_one_file_are_an_error(tmp_path):
     first.with_suffix(".eeg").unlink()
     with pytest.warns(UserWarning, match=r"\(1\): P02\.vhdr \(P01\.vmrk\)"):
         assert recordings_below(tmp_path) == [second]
-    for name in ("P03.hea", "P04.hea"):
-        wfdb_record(tmp_path / name, "P03.dat")
-    with pytest.raises(ValueError, match=r"both .*P03\.dat"):
-        recordings_below(tmp_path)
 
 
 ROOT = PurePosixPath("data")
@@ -210,16 +152,12 @@ def paths(*names):
 
 OBVIOUS = {
     "Subject00": ("Subject00_1.edf", "Subject00_2.edf"),
-    "S001": ("S001R03.edf", "S001R04.edf"),
     "s2": ("s2R03_raw.fif", "s2R14_raw.fif"),
-    "anna": ("anna_night1.edf", "anna_night2.edf"),
     "P07": ("P07-run-1.edf", "P07-run-2.edf"),
     "Anna B": ("Anna B_ses1_eeg.edf", "Anna B_ses2_eeg.edf"),
     "P1": ("P1_1/night.edf", "P1_2/night.edf"),
-    "VP001": ("VP001_run01.vhdr", "VP001_run02.vhdr"),
     "S01": ("S01_Run1.edf", "S01_run2.edf"),
     "S002": ("S002R03.edf", "S002r04.edf"),
-    "P08": ("P08_1.set", "P08_2.set"),
 }
 
 
@@ -235,17 +173,9 @@ def test_names_that_number_recordings_of_a_subject_ask_for_the_subject(subject):
     assert {subject_finder(pattern)(path) for path in (first, second)} == {subject}
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("P01_open.edf", "P01_closed.edf", "P02_open.edf", "P02_closed.edf"),
-        (
-            *("P01_eyes-Open_raw.fif", "P01_eyes-closed_raw.fif"),
-            *("anna_eyes-open.edf", "anna_eyes-closed.edf", "ben.edf"),
-        ),
-    ],
-)
-def test_words_that_several_names_have_ask_for_the_subject(names):
+def test_words_that_several_names_have_ask_for_the_subject():
+    names = ("P01_eyes-Open_raw.fif", "P01_eyes-closed_raw.fif")
+    names += ("anna_eyes-open.edf", "anna_eyes-closed.edf", "ben.edf")
     with pytest.raises(ValueError, match="same subject") as caught:
         check_guessed_subjects(ROOT, paths(*names))
     (pattern,) = re.findall(r"'(.*?)'", str(caught.value))
@@ -276,22 +206,14 @@ def test_one_name_in_two_datasets_asks_whether_it_is_the_same_subject(names):
         ("one/sub-01/a.edf", "two/sub-02/a.edf", "rest/sub-01_eeg.edf", "one/sub-01/ses-2/b.edf"),
         ("P01_open.edf", "P01_closed.edf", "P02_open.edf"),  # one subject alone shows no rule
         ("lab_anna.edf", "lab_ben.edf", "clinic_carl.edf", "clinic_dora.edf"),
-        ("SC4001E0.edf", "SC4002E0.edf"),
         ("SC4001E0-PSG.edf", "SC4002E0-PSG.edf"),
-        ("P_1.edf", "P_2.edf"),
-        ("P01.edf", "P02.edf"),
         ("study1_01.edf", "study1_02.edf"),
-        ("night1.edf", "night2.edf"),
         ("night_1.edf", "night_2.edf"),
         ("Subject00_1.edf", "Subject01_2.edf"),
         ("Subject00_1.edf", "Subject00_1.fif"),
         ("knight1.edf", "knight2.edf"),
         ("sub-01_ses-1_eeg.edf", "sub-01_ses-2_eeg.edf"),
-        ("sub-01/sub-01_run-1_eeg.edf", "sub-01/sub-01_run-2_eeg.edf"),
         ("anna/night_1.edf", "anna/night_2.edf"),
-        ("Subject00/Subject00_1.edf", "Subject00/Subject00_2.edf"),
-        ("aaaaaaaa_s001_t000.edf", "aaaaaaaa_s001_t001.edf"),
-        ("tr03-0005/tr03-0005.hea", "tr03-0006/tr03-0006.hea"),
     ],
 )
 def test_other_names_are_not_guessed(names):
@@ -305,17 +227,5 @@ def test_subjects_by_a_pattern_or_a_function():
     assert subject_finder(None) is subject_of_path
     with pytest.raises(ValueError, match=r"S001R03\.edf"):
         subject_finder("(P[0-9]+)")(path)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "error", "message"),
-    [
-        ("(S", ValueError, "regular expression"),
-        ("S", ValueError, "0 groups"),
-        ("(S)(P)", ValueError, "2 groups"),
-        (3, TypeError, "3"),
-    ],
-)
-def test_patterns_that_cannot_be_used(pattern, error, message):
-    with pytest.raises(error, match=message):
-        subject_finder(pattern)
+    with pytest.raises(ValueError, match="2 groups"):
+        subject_finder("(S)(P)")

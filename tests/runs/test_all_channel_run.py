@@ -6,12 +6,11 @@ import mne
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
-from support.small_runs import run, run_interrupted, same_checkpoint, small_config
+from support.small_runs import run, run_interrupted, same_checkpoint
 
 from braindecode_pars.models import SpaceTimeEncoder, electrode_positions
 from braindecode_pars.pretext import SpaceTimeFeatures
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.runs import CorpusSize, plan
 from braindecode_pars.runs.steps import AllChannelSteps
 from braindecode_pars.signal_store import SignalStore
 
@@ -93,11 +92,3 @@ def test_a_task_measures_only_channels_that_are_there(store, tmp_path, monkeypat
     (signals,) = measured
     assert signals.shape[0] == 50
     assert (signals != 0).any(dim=1).all()
-
-
-def test_the_plan_is_for_all_channels(store):
-    corpus = CorpusSize.of_store(store, 3.0)
-    assert corpus.n_chans == 11
-    planned = plan(corpus, small_config(task="pars_space_time"))
-    single = plan(corpus, small_config(task="pars"))
-    assert planned.parameters > single.parameters

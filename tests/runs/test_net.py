@@ -1,24 +1,25 @@
-"""Runs in several processes, with micro-batches, and with a process that is killed."""
+"""Runs in several processes, with micro-batches, and after kills."""
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import time
 
 import pandas as pd
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file
 from support.small_runs import (
     last_checkpoint,
     make_store,
     run,
+    run_until_killed,
+    same_checkpoint,
     small_config,
+    start_process,
     start_processes,
 )
+
+from braindecode_pars.runs import pretrain
+from braindecode_pars.runs.run_folder import Checkpoint
 
 
 @pytest.fixture
@@ -49,22 +50,6 @@ def assert_same_run(one, other):
 
 
 @pytest.mark.slow
-def test_two_processes_equal_one_with_the_doubled_batch(store, tmp_path):
-    """A task without random draws gives the same result with 4 + 4 examples as with 8."""
-    two = run_on_two(store, tmp_path / "two", task="smallest")
-    assert_same_run(two, run(store, tmp_path / "one", task="smallest"))
-    processes = [tmp_path / f"two-{number}.safetensors" for number in range(2)]
-    first, second = map(load_file, processes)
-    for name, tensor in first.items():
-        assert torch.equal(tensor, second[name]), name
-    with safe_open(processes[0], "pt") as a, safe_open(processes[1], "pt") as b:
-        assert json.loads(a.metadata()["losses"]) == json.loads(b.metadata()["losses"])
-    recorded = json.loads((two / "run.json").read_text())
-    assert recorded["sessions"][0]["processes"] == 2
-    assert recorded["configuration"]["micro_batch_size"] == 4
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -90,17 +75,49 @@ def test_micro_batches_add_up_to_the_batch(store, tmp_path):
     assert_same_run(run(store, tmp_path / "parts", task="smallest", micro_batch_size=2), whole)
 
 
+@pytest.fixture
+def one_thread():
+    """Use one thread, as in the child processes: rounding depends on the number of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.slow
-def test_when_a_process_is_killed_the_other_ends_with_an_error(store, tmp_path):
-    out = tmp_path / "run"
-    survivor, killed = start_processes(store, out, small_config(epochs=100_000), 2)
-    while not any(out.glob("checkpoints/step-*")):
-        assert survivor.is_alive()
-        time.sleep(0.05)
-    os.kill(killed.pid, signal.SIGKILL)
-    survivor.join(300)
-    assert survivor.exitcode == 1
-    message = (tmp_path / "run-0.txt").read_text()
-    assert "Connection" in message
-    assert "module.mask_token" in last_checkpoint(out)
-    killed.join()
+@pytest.mark.usefixtures("one_thread")
+def test_a_run_killed_repeatedly_ends_bit_identical(tmp_path):
+    store = make_store(tmp_path / "store").path
+    config = small_config(batch_size=8, micro_batch_size=4, drop_prob=0.1)
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    for moment, nth in [
+        ("before the rename", 1),  # in the first epoch, before any checkpoint
+        ("half a checkpoint", 2),
+        ("after the rename", 2),  # before the oldest checkpoint is removed
+        ("after the rename", 2),  # the last checkpoint exists, the encoder does not
+        ("after the rename", 1),  # the encoder's weights exist, its description does not
+    ]:
+        process = start_process(run_until_killed, store, killed, config, moment, nth)
+        process.join(300)
+        assert process.exitcode == -signal.SIGKILL, moment
+        for file in killed.glob("checkpoints/step-*"):
+            assert Checkpoint.read(file).step % 3 == 0
+    assert (killed / "encoder.safetensors").exists()
+    assert not (killed / "encoder.json").exists()
+    pretrain(store, killed, config, resume=True, verbose=0)
+    pretrain(store, whole, config, verbose=0)
+
+    assert same_checkpoint(killed, whole)
+    assert (killed / "encoder.json").exists()
+    columns = ["epoch", "step", "train_loss", "train_loss_relative", "lr"]
+    tables = [pd.read_csv(out / "metrics.csv")[columns] for out in (killed, whole)]
+    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    # A kill before the oldest checkpoint is removed leaves three, so the last two are compared.
+    files = [
+        sorted(file.name for file in (out / "checkpoints").iterdir())[-2:]
+        for out in (killed, whole)
+    ]
+    assert files == [["step-00000012.safetensors", "step-00000015.safetensors"]] * 2
+    assert (killed / "encoder.safetensors").read_bytes() == (
+        whole / "encoder.safetensors"
+    ).read_bytes()

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
-from support.own_task import forget
 from support.small_runs import run, run_interrupted, same_checkpoint, small_config
 from torch import nn
-from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
-from braindecode_pars.runs import RunConfig, pretrain
+from braindecode_pars.runs import pretrain
 from braindecode_pars.runs.planning import CorpusSize
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
@@ -39,18 +36,12 @@ def test_a_run_continues_with_an_encoder_and_warns_of_another_reference(store, t
     torch.testing.assert_close(*(e(e.tokenize(patches)) for e in (before, after)))
 
 
-def test_a_run_writes_encoder_description_and_metrics(
-    store, tmp_path, short_nights, caplog, capsys
-):
+def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, short_nights, caplog):
     caplog.set_level("INFO")
     out = pretrain(store.path, tmp_path / "run", small_config(task_params={"n_patches": 5}))
     described = json.loads((out / "run.json").read_text())
-    assert described["configuration"]["micro_batch_size"] == 8
     assert described["configuration"]["task_params"] == {"n_patches": 5}
     assert described["store"]["checksum"] == store.checksum
-    (session,) = described["sessions"]
-    assert (session["first_step"], session["processes"], session["device"]) == (0, 1, "cpu")
-    assert session["versions"]["torch"] == torch.__version__.split("+")[0]
 
     table = pd.read_csv(out / "metrics.csv")
     assert table["step"].tolist() == [3, 6, 9, 12, 15]
@@ -63,13 +54,7 @@ def test_a_run_writes_encoder_description_and_metrics(
     assert (card.sfreq, card.task, card.epochs, card.n_windows) == (100, "pars", 5, 12)
     assert card.loss_relative == table["train_loss_relative"].iloc[-1]
 
-    assert "4 recordings of 4 subjects, 0.0 hours, 10 signals at 100 Hz; 1 skipped" in caplog.text
-    assert "PARS with 4,193 parameters in float32 on 1 cpu process\n" in caplog.text
     assert "5 epochs of 3 steps of 8 windows; a pass over the data is 12 windows" in caplog.text
-    assert "Loss relative to chance: " in caplog.text
-    bar = capsys.readouterr().err
-    assert "windows/s" in bar
-    assert "15/15" in bar
     prepared = Preprocessing(sfreq=100.0, window_seconds=3.0, reference="as recorded")
     assert load_encoder(out).card.preprocessing == prepared
     classifier = PARSClassifier(encoder=out, patch_seconds=0.5, finetune_epochs=1, verbose=0)
@@ -81,21 +66,6 @@ def test_runs_with_the_same_seed_are_bit_identical_and_silent(store, tmp_path, w
     assert not same_checkpoint(run(store, tmp_path / "seeded", seed=1), whole)
     printed = capsys.readouterr()
     assert printed.out + printed.err == ""
-
-
-def test_a_task_of_the_user_is_named_again_to_resume(store, own_task, tmp_path, short_nights):
-    out = run_interrupted(5, store, tmp_path / "run", task=f"{own_task}:Slope")
-    assert str(own_task) not in (out / "run.json").read_text()
-    forget()
-    with pytest.raises(ValueError, match=r"'slope'.*FILE\.py:CLASS"):
-        run(store, out, task="slope", resume=True)
-    run(store, out, task=f"{own_task}:Slope", resume=True)
-    # Its encoder is fine-tuned without the code.
-    forget()
-    assert load_encoder(out).card.task == "slope"
-    clf = PARSClassifier(encoder=out, finetune_epochs=1, validation=0, verbose=0)
-    assert len(clf.fit(short_nights).predict(short_nights)) == len(short_nights)
-    assert "my_task" not in sys.modules
 
 
 def test_excluded_subjects_are_not_read(store, tmp_path, monkeypatch):
@@ -111,8 +81,6 @@ def test_excluded_subjects_are_not_read(store, tmp_path, monkeypatch):
     assert seen == set(load_encoder(out).card.subjects) == {"subject-1", "subject-3"}
     with pytest.raises(ValueError, match="subject-9"):
         run(store, tmp_path / "other", exclude_subjects=["subject-9"])
-    with pytest.raises(ValueError, match="remains"):
-        run(store, tmp_path / "other", exclude_subjects=store.subjects)
     assert not (tmp_path / "other").exists()
 
 
@@ -144,7 +112,7 @@ def test_precision_and_compilation_reach_the_net(store, tmp_path, monkeypatch):
     assert not same_checkpoint(full, low)
 
 
-def test_a_run_resumes_after_ctrl_c(store, tmp_path, whole, caplog, capsys):
+def test_a_run_resumes_after_ctrl_c(store, tmp_path, whole, caplog):
     caplog.set_level("INFO")
     out = run_interrupted(8, store, tmp_path / "run")
     assert not (out / "encoder.safetensors").exists()
@@ -153,9 +121,6 @@ def test_a_run_resumes_after_ctrl_c(store, tmp_path, whole, caplog, capsys):
     assert files[0].read_bytes() == files[1].read_bytes()
     sessions = json.loads((out / "run.json").read_text())["sessions"]
     assert [session["first_step"] for session in sessions] == [0, 6]
-    assert "5 epochs (2 completed) of 3 steps" in caplog.text
-    assert "| 6/15 " in capsys.readouterr().err.split("steps/s")[0]
-
     again = pretrain(store, out, small_config(device="auto", num_workers=1), resume=True)
     assert again == out
     assert "is already finished" in caplog.text
@@ -168,13 +133,9 @@ def test_a_run_resumes_after_ctrl_c(store, tmp_path, whole, caplog, capsys):
         ({"patch_seconds": 4}, "400 samples"),
         ({"micro_batch_size": 3}, "micro_batch_size=3"),
         ({"task_params": {"mask_ratio": 0.5}}, "mask_ratio"),
-        ({"num_heads": 3}, "num_heads"),
-        ({"device": "cuda"}, "cuda"),
     ],
 )
 def test_errors_are_raised_before_anything_is_written(store, tmp_path, changes, message):
-    if changes.get("device") == "cuda" and torch.cuda.is_available():
-        pytest.skip("there is a CUDA device")
     with pytest.raises((ValueError, TypeError), match=message):
         run(store, tmp_path / "run", **changes)
     assert not (tmp_path / "run").exists()
@@ -185,50 +146,11 @@ def test_a_loss_that_is_not_finite_ends_the_run(store, tmp_path):
         run(store, tmp_path / "run", lr=1e12, epochs=50)
 
 
-def test_long_sequences_train_in_micro_batches(store, tmp_path):
-    """240 patches from windows of 3 s; the sizes of network and batch do not matter here."""
-    out = run(
-        store,
-        tmp_path / "run",
-        patch_seconds=0.2,
-        task_params={"n_patches": 240},
-        micro_batch_size=4,
-        epochs=2,
-        steps_per_epoch=1,
-    )
-    assert np.isfinite(pd.read_csv(out / "metrics.csv")["train_loss"]).all()
-
-
-@pytest.mark.parametrize(("method", "gigabytes"), [("literal", 233), ("factorized", 8.7)])
-def test_memory_of_the_decoder_for_long_sequences(method, gigabytes):
-    """With 240 patches, all pairs are 512 x 192 x 192 x 1024 floats, or 77 GB.
-
-    Fake tensors have shapes but no memory, so nothing is computed.
-    """
-    config, task, stored = RunConfig(), PARS(6000, 200, n_patches=240, num_layers=1), {}
-
-    def keep(tensor):
-        stored[tensor.untyped_storage()._cdata] = tensor
-        return tensor
-
-    with FakeTensorMode(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        decoder = CrossAttentionDecoder(config.embed_dim, config.num_heads, method=method)
-        size = (config.batch_size, task.n_patches, config.embed_dim)
-        features = torch.empty(size, requires_grad=True)
-        decoder(features[:, : task.n_masked], features)
-    n_bytes = sum(tensor.untyped_storage().nbytes() for tensor in stored.values())
-    assert n_bytes / 1e9 == pytest.approx(gigabytes, rel=0.05)
-
-
 @pytest.mark.parametrize("task", sorted(PRETEXT_TASKS))
-def test_every_task_learns_from_crops_of_several_lengths(
-    store, tmp_path, task, monkeypatch, caplog
-):
+def test_every_task_learns_from_crops_of_several_lengths(store, tmp_path, task, monkeypatch):
     monkeypatch.setattr(PRETEXT_TASKS["features"], "N_PREPARED", 50)
     changes = dict(task=task, window_seconds=(2.5, 6, 4), epochs=1, steps_per_epoch=3)
-    caplog.set_level("INFO")
-    whole = pretrain(store, tmp_path / "whole", small_config(**changes))
-    assert " on 250 and 600 and 400 samples with " in caplog.text
+    whole = run(store, tmp_path / "whole", **changes)
     table = pd.read_csv(whole / "metrics.csv")
     assert np.allclose(table["train_loss"], table["train_loss_relative"])
     card = load_encoder(whole).card

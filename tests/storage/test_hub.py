@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import torch
 from support.small_runs import make_store, run
 from support.stand_in import NAME, ship
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
+from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars._common.model_files import bundled_folder, bundled_names, model_folder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, packaged_encoders, save_encoder
 
@@ -62,8 +61,6 @@ def test_the_encoder_of_a_downloaded_model_needs_no_network(hub, tiny):
     ("source", "fact"),
     [
         ("owner/else", "hf://owner/else"),
-        ("runs/encoder/1", "runs/encoder/1"),
-        ("/nowhere/at/all", "/nowhere/at/all"),
         (Path("runs/encoder/1"), "runs/encoder/1"),
         ("large", "features-eegmmidb"),
     ],
@@ -92,22 +89,6 @@ def test_only_the_prefix_downloads(hub, monkeypatch):
     ]
 
 
-def test_a_failed_download_and_a_missing_package_are_named(hub, monkeypatch):
-    import huggingface_hub
-
-    def download(repo_id, **options):
-        raise ConnectionError("no route to host\nand a long trace")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    with pytest.raises(FileNotFoundError, match=r"no route to host$"):
-        model_folder("hf://owner/eeg")
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(ImportError, match="huggingface_hub"):
-        model_folder("hf://owner/eeg")
-    with pytest.raises(FileNotFoundError, match="owner/eeg"):
-        model_folder("owner/eeg")
-
-
 @pytest.mark.parametrize("name", [NAME, "small"])
 def test_a_name_and_its_alias_are_found(shipped, tmp_path, name):
     (tmp_path / "package" / "empty").mkdir()
@@ -125,7 +106,6 @@ def test_a_run_continues_with_it_at_its_rate(shipped, tmp_path):
     out = run(make_store(tmp_path / "store", seconds=(20,)), tmp_path / "run", encoder="small")
     card = load_encoder(out).card
     assert card.continued_from["about"]["name"] == NAME
-    assert card.about == {}
     fast = make_store(tmp_path / "fast", seconds=(20,), sfreq=128.0)
     with pytest.raises(ValueError, match="128 Hz"):
         run(fast, tmp_path / "other", encoder="small")
@@ -138,24 +118,15 @@ def test_a_folder_of_the_user_wins(shipped, tiny):
     assert packaged_encoders()[NAME].task == "spectral"  # still the one in the package
 
 
+def test_it_is_no_network_without_a_number_of_classes(shipped):
+    with pytest.raises(ValueError, match="n_outputs"):
+        PARSNet.from_pretrained("small")
+
+
 def test_a_path_without_a_model_does_not_hide_it_and_a_path_is_no_name(shipped):
-    Path("small").write_text("notes")
-    assert model_folder("small") == shipped
-    for path in ("small", NAME):
-        with pytest.raises(FileNotFoundError, match=path):
-            model_folder(Path(path))
-    Path("small").unlink()
+    with pytest.raises(FileNotFoundError, match="small"):
+        model_folder(Path("small"))
     Path("small").mkdir()
     Path("small", "notes.txt").write_text("notes")
     assert model_folder("small") == shipped
     assert model_folder(Path("small")) == Path("small")
-    Path("small", "run.json").write_text("{}")  # a run of the user, which has no encoder yet
-    assert model_folder("small") == Path("small")
-
-
-def test_it_is_no_estimator_but_a_network_with_a_number_of_classes(shipped):
-    for load in (PARSClassifier.load, PARSEmbedder.load):
-        with pytest.raises(ValueError, match="load_encoder"):
-            load("small")
-    with pytest.raises(ValueError, match="n_outputs"):
-        PARSNet.from_pretrained("small")

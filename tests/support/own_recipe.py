@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,11 +35,6 @@ def cut(recording: Recording, *, seconds: float = 2.0, **preparation: Any) -> An
 
 
 RECIPE = Recipe("own_recipe", CARD, recordings, prepare, cut)
-
-
-def kill_this_process(recording: Recording) -> mne.io.BaseRaw:
-    """Kill this process, as the system does when memory is exhausted."""
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def write(folder: Path, name: str, seconds: int) -> None:
