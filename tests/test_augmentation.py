@@ -1,4 +1,4 @@
-"""Noise on random channels: number of channels, amplitude, and use in a classifier."""
+"""Noise on random channels: number of channels, and amplitude."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 from braindecode.augmentation import GaussianNoise, SignFlip
-from support.montages import concatenated
 
-from braindecode_pars import PARSClassifier
 from braindecode_pars.estimators.augmentation import ChannelNoise, make_augmentation
 
 
@@ -29,9 +27,6 @@ def test_a_fifth_of_the_channels_receive_noise_of_their_amplitude(batch):
     assert not changed[:, 2].any()  # the noise of a flat channel is zero
     ratio = (added.std(-1, correction=0) / X.std(-1, correction=0))[changed]
     assert ratio.mean() == pytest.approx(1, abs=0.01)
-    # Channels are drawn independently.
-    both = (changed[:, 0] & changed[:, 1]).float().mean()
-    assert both == pytest.approx(0.04, abs=0.03)
 
 
 def test_probabilities_and_std_of_the_noise(batch):
@@ -43,10 +38,6 @@ def test_probabilities_and_std_of_the_noise(batch):
     half, _ = ChannelNoise(0.5, channel_probability=1.0, random_state=1)(X, y)
     fraction = (half != X).flatten(1).any(1).float().mean()
     assert fraction == pytest.approx(0.5, abs=0.08)
-    with pytest.raises(ValueError, match="probability"):
-        ChannelNoise(channel_probability=2)
-    with pytest.raises(ValueError, match="std"):
-        ChannelNoise(std=-1)
 
 
 def test_noise_is_reproducible():
@@ -66,16 +57,3 @@ def test_augmentations_by_name():
     assert (type(flip), flip.probability) == (SignFlip, 0.5)
     assert custom is given
     assert make_augmentation(None) is None
-
-
-def test_a_name_in_a_classifier_is_the_transform(tiny):
-    windows = concatenated(0, 1)
-
-    def fitted(augmentation):
-        clf = PARSClassifier(
-            None, augmentation=augmentation, finetune_epochs=1, random_state=0, verbose=0, **tiny
-        )
-        return clf.fit(windows).predict_proba(windows)
-
-    by_name = {"name": "ChannelNoise", "std": 2.0}
-    np.testing.assert_array_equal(fitted(by_name), fitted(ChannelNoise(std=2.0)))

@@ -10,31 +10,24 @@ import mne
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 import torch
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from sklearn.exceptions import NotFittedError
 from skorch.callbacks import EarlyStopping, LRScheduler
 from torch import nn
-from torch.utils.data import IterableDataset, Subset, TensorDataset
+from torch.utils.data import Subset, TensorDataset
 
 from braindecode_pars import (
     PARSClassifier,
-    PARSEmbedder,
     PARSRegressor,
     PatchEncoder,
     as_sklearn,
 )
 from braindecode_pars.baselines import make_methods
-from braindecode_pars.callbacks import WarmupCosine
 from braindecode_pars.evaluation import (
-    LogBandPower,
     leave_one_subject_out,
     score_predictions,
 )
-from braindecode_pars.pretext import PARS
-from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.windows import SingleChannelWindows
 
 RNG = np.random.default_rng(0)
 ARRAY = RNG.normal(size=(8, 2, 600)).astype(np.float32)
@@ -45,10 +38,6 @@ SIZES = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
 def clf(**arguments) -> PARSClassifier:
     defaults = dict(SIZES, sfreq=100, pretrain_epochs=1, finetune_epochs=1, verbose=0)
     return PARSClassifier(**{**defaults, "validation": 0, "random_state": 0, **arguments})
-
-
-def embedder(**arguments) -> PARSEmbedder:
-    return PARSEmbedder(None, **SIZES, sfreq=100, verbose=0, **arguments)
 
 
 def fit(X=ARRAY, y=LABELS, groups=None, unlabeled=None, **arguments):
@@ -85,51 +74,22 @@ def recording(sfreq: float = 100.0, **arguments) -> BaseConcatDataset:
     )
 
 
-class Endless(IterableDataset):
-    def __iter__(self):
-        yield torch.zeros(2, 600), 0
-
-
-class OneWindow(TensorDataset):
-    def __getitem__(self, i):
-        return "not a window", 0
-
-
-def continuous() -> BaseConcatDataset:
-    raw = mne.io.RawArray(ARRAY[0], epochs().info, verbose="error")
-    return BaseConcatDataset([RawDataset(raw)])
-
-
 #: Argument of fit -> rows of (value, pattern of the message, type of an error that is no
 #: ValueError).
 FIT: dict[str, list[tuple]] = {
     "X": [
-        ("windows", "a str", TypeError),
-        (None, "NoneType", TypeError),
-        (pd.DataFrame(ARRAY[0]), "DataFrame", TypeError),
-        (scipy.sparse.csr_matrix(ARRAY[0]), "csr_matrix", TypeError),
-        (continuous().datasets[0].raw, "Cut the recordings into windows", TypeError),
-        (continuous(), "Cut the recordings into windows", TypeError),
-        (Endless(), "Endless", TypeError),
+        (mne.io.RawArray(ARRAY[0], epochs().info, verbose="error"), "Cut the rec", TypeError),
         (ARRAY[0], r"\(2, 600\)"),
         (ARRAY[None], r"\(1, 8, 2, 600\)"),
         (ARRAY[:, :0], r"\(0, 600\)"),
-        (ARRAY[:, :, :0], r"\(2, 0\)"),
         (ARRAY * 1j, "complex64"),
-        (ARRAY.astype(object), "dtype object"),
-        (ARRAY[:, :, :3].astype(str), "dtype <U"),
-        (OneWindow(torch.zeros(8)), "Window 0 has dtype"),
         (changed((3, 1, 17), np.nan), r"Window 3 .*channel 1"),
-        (changed((5, 0, 17), -np.inf), r"Window 5 .*channel 0"),
         (changed((5, 0, 17), 1).astype(float) * 1e300, r"Window 0 .*0, 1"),
         (epochs(changed((2, 1, 0), np.nan)), r"Window 2 .*channel C4"),
         (np.ma.masked_where(ARRAY > 3, ARRAY), "NaN"),
         ([*ARRAY[:7], ARRAY[7, :, :500]], r"Window 7 .*\(2, 500\)"),
-        ([*ARRAY[:7], ARRAY[7, :1]], r"Window 7 .*\(1, 600\)"),
         ([(ARRAY[0], 0), *ARRAY[1:]], r"Item 1 .*ndarray"),
-        ([1.0] * 8, r"shape \(\)"),
         (lambda: BaseConcatDataset([recording(), recording(200.0)]), r"100 Hz \(1\), 200 Hz \(1\)"),
-        ([epochs()[0], epochs(sfreq=50.0)[0]] * 4, r"100 Hz \(4\), 50 Hz \(4\)"),
         (Subset(TensorDataset(torch.from_numpy(ARRAY)), LABELS == 0), "dtype bool"),
         (epochs(names=["ECG1", "STI"], kinds=["eeg", "stim"]), r"ECG1, STI.*channels="),
         (ARRAY[:, :, :99], r"99 .*100 samples"),
@@ -138,31 +98,20 @@ FIT: dict[str, list[tuple]] = {
     "y": [
         (None, r"no labels.* PARSEmbedder"),
         ([0, 1], r"y .*\(2,\)"),
-        (pd.DataFrame({"a": LABELS, "b": LABELS}), r"y .*\(8, 2\)"),
         ([1, "1", 2, "2"] * 2, "look the same"),
         (["-1", "0", "1", "1"] * 2, r"'-1' \(str\)"),
-        ([{"a": 1}] * 8, "hashable"),
-        ([[0], [1, 2]] * 4, "hashable"),
-        (pd.Series(np.linspace(0, 1, 8), dtype=object), "continuous"),
-        (1, "got 1"),
-        (np.eye(8), r"\(8, 8\)"),
         ([0, 1, None, 1] * 2, r"2 of 8 .*unlabeled_label"),
         ([0, 1, np.nan, 1] * 2, "NaN"),
         (np.linspace(0, 1, 8), "continuous"),
         (["a", 1] * 4, "types"),
         ([-1] * 8, r"-1.*PARSEmbedder"),
         ([-1, 1] * 4, r"-1 .*unlabeled_label"),
-        ([2] * 8, "2"),
-        ([-1, 2] * 4, "2"),
     ],
     "groups": [
         (pd.DataFrame({"a": LABELS, "b": LABELS}), r"groups .*\(8, 2\)"),
-        ([1, 2], r"groups .*\(2,\)"),
-        ([1, None] * 4, r"groups .*NaN"),
     ],
     "unlabeled": [
         (changed((4, 1, 3), np.nan), r"Window 4 .*channel 1"),
-        (ARRAY[:0], "unlabeled"),
         (epochs(names=["EOG1", "STI"], kinds=["eeg", "stim"]), r"EOG1, STI.*set_channel_types"),
         (epochs(sfreq=250.0), r"250 Hz.* 100 Hz.* Resample"),
     ],
@@ -170,7 +119,6 @@ FIT: dict[str, list[tuple]] = {
 #: Arguments that contradict the windows.
 FIT_WITH = [
     (dict(X=ARRAY[:0], y=[]), "no windows"),
-    (dict(X=[], y=[]), "no windows"),
     (dict(X=epochs(), sfreq=250), r"100 Hz.* 250 Hz"),
     (dict(X=epochs(), channels=["C3", "Oz"]), r"Oz .*8 of 8 windows.* C3, C4"),
     (
@@ -178,67 +126,34 @@ FIT_WITH = [
         "C3, C4, F3, F4",
     ),
     (dict(pretrain_lr=1e30, pretrain_epochs=5), "PretrainingNet"),
-    (dict(pretext=None, finetune_lr=1e30, finetune_epochs=5), "FineTuningNet"),
 ]
 
 #: Parameter, value, pattern of the message.
 PARAMETERS = [
-    ("pretext", "parts", r"'parts'.*'pars'"),
-    ("pretext", 3, "pretext"),
     ("pretext", nn.Linear, "PretextTask"),
     ("pretext_params", {"ratio": 0.5}, "'ratio'"),
-    ("pretext_params", {"n_times": 5}, "'n_times'"),
     ("pretext_params", {"position_mask_ratio": 2}, "position_mask_ratio"),
     ("pretext_params", {"decoder": "gru"}, r"decoder .*'mlp'"),
-    ("pretext_params", [1], "pretext_params"),
-    ("sfreq", 0, "sfreq"),
-    ("patch_seconds", 0, "patch_seconds"),
     ("patch_seconds", 9, r"600 .*900"),
     ("embed_dim", 15, "embed_dim"),
     ("num_heads", 3, "num_heads"),
-    ("electrode_position", "yes", r"electrode_position .*'yes'"),
-    ("head", "filter", r"head .*'filt"),
     ("electrode_position", True, "channel names"),
-    ("finetune_batch_size", 2.5, "finetune_batch_size"),
-    ("finetune_lr", -1, r"finetune_lr .*-1"),
-    ("finetune_warmup", 1.0, r"finetune_warmup .*1\.0"),
-    ("preprocessing", "0.5-40 Hz", "preprocessing"),
     ("preprocessing", {"low": 0.5}, r"'low'.* band"),
     ("preprocessing", {"band": (40, 0.5)}, r"\(40, 0\.5\)"),
-    ("head_epochs", -1, r"head_epochs .*-1"),
-    ("encoder_lr_factor", -0.1, "encoder_lr_factor"),
     ("encoder_lr_factor", "small", r"encoder_lr_factor .*'auto'"),
     ("encoder_lr_factor", (0.0, 0.1), "pair of positive numbers"),
-    ("encoder_lr_factor", [0.1], "pair of positive numbers"),
-    ("head_epochs", "few", r"head_epochs .*'auto'"),
-    ("freeze_encoder", "yes", r"freeze_encoder .*'auto'"),
-    ("augmentation", 3, "augmentation"),
-    ("augmentation", ["noise"], r"'noise'.* ChannelNoise"),
-    ("augmentation", [3], r"augmentation .*got 3"),
     ("augmentation", "Mixup", "'Mixup'"),
     ("augmentation", {"name": "SignFlip", "std": 1}, r"SignFlip.*'std'"),
     ("class_weight", {0: -5.0}, r"class_weight of 0 .*-5"),
-    ("class_weight", {1: "x"}, r"class_weight of 1 .*'x'"),
-    ("device", "meta", "'meta'"),
-    ("class_weight", "even", "class_weight"),
     ("validation", 1.0, "validation"),
-    ("validation", "valid", "'valid'"),
     ("validation", "split", "None: 8"),
-    ("callbacks", WarmupCosine(), "callbacks"),
-    ("callbacks", ["stop"], r"callbacks .*str"),
     ("callbacks", [("stop", 3)], r"callbacks .*int"),
     ("pretrain_callbacks", [LRScheduler()], "LRScheduler"),
     ("pretrain_callbacks", [EarlyStopping()], "EarlyStopping"),
-    ("device", "abacus", "'abacus'"),
     ("device", "cuda:77", "'cuda:77'"),
-    ("random_state", "zero", "random_state"),
-    ("random_state", np.random.default_rng(0), "random_state"),
     ("checkpoint_dir", __file__, "checkpoint_dir"),
     ("encoder", "nowhere", "nowhere"),
-    ("encoder", __file__, "test_bad_input"),
     ("encoder", str(Path(__file__).parent), r"encoder\.safetensors"),
-    ("encoder", nn.Linear(2, 2), "Linear"),
-    ("encoder", PARSEmbedder(), "PARSEmbedder"),
     ("encoder", PatchEncoder(700, **SIZES), "600"),
     ("unlabeled_label", [0, -1], r"unlabeled_label .*\[0, -1\]"),
     ("class_weight", {"N3": 2.0}, r"'N3'.*\[0, 1\]"),
@@ -266,46 +181,14 @@ def test_fit_refuses_with_a_helpful_error(row):
 #: Name of the case -> (action, pattern of the message, type of an error that is no ValueError).
 CASES = {
     "not fitted": (lambda: clf().predict(ARRAY), "not fitted", NotFittedError),
-    "no model to save": (lambda: clf().save("folder"), "not fitted", NotFittedError),
-    "no history": (lambda: clf().history_, "not fitted", NotFittedError),
     "no windows to predict": (lambda: fitted().predict(ARRAY[:0]), "no windows"),
-    "shorter than a patch at predict": (lambda: fitted().predict(ARRAY[:, :, :99]), r"100 .*99"),
     "another sampling rate at predict": (
         lambda: fitted().predict(epochs(sfreq=250.0)),
         r"250 Hz.* 100 Hz.* Resample",
     ),
     "NaN at predict": (lambda: fitted().predict(changed((7, 0, 0), np.nan)), "Window 7"),
-    "nothing to score against": (lambda: fitted().score(ARRAY), "no labels"),
     "gaps to score against": (lambda: fitted().score(ARRAY, [None] * 8), "missing"),
-    "unfitted embedder": (lambda: PARSEmbedder().transform(ARRAY), "not fitted", NotFittedError),
-    "no names of an unfitted embedder": (
-        lambda: PARSEmbedder().get_feature_names_out(),
-        "not fitted",
-        NotFittedError,
-    ),
-    "PARS on longer signals": (lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 700)), r"\(2, 700\)"),
-    "PARS on several channels": (
-        lambda: PARS(600, 100, **SIZES)(torch.zeros(2, 2, 600)),
-        r"\(2, 2, 600\)",
-    ),
-    "NumPy into PARS": (lambda: PARS(600, 100, **SIZES)(ARRAY[0]), "ndarray", TypeError),
-    "crops longer than windows": (
-        lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 700)[0],
-        r"600 .*700",
-    ),
-    "crops of half samples": (
-        lambda: SingleChannelWindows(TensorDataset(torch.zeros(3, 2, 600)), 2.5),
-        r"n_times .*2\.5",
-        TypeError,
-    ),
     "as_sklearn without subjects": (lambda: as_sklearn(recording()), "'subject'"),
-    "an encoder of nothing": (lambda: load_encoder(None), "NoneType", TypeError),
-    "power of another kind": (
-        lambda: LogBandPower(sfreq=100, power="decibel").fit(ARRAY),
-        r"power .*'decibel'",
-    ),
-    "half a layer": (lambda: embedder(layer=0.5).fit(ARRAY), r"layer .*0\.5", TypeError),
-    "too slow for a band": (lambda: LogBandPower(sfreq=4).fit(ARRAY), "4 Hz"),
     "an encoder that is not there": (
         lambda: make_methods(["scratch"], encoder="run1"),
         "run1",
@@ -316,12 +199,7 @@ CASES = {
         r"PARS.* is a regressor.* cross_val_predict .*regression_scores",
         TypeError,
     ),
-    "an unknown metric": (lambda: score_predictions([0, 1], [0, 1], "auc"), r"kappa.* 'auc'"),
     "scores of unequal lengths": (lambda: score_predictions([0, 1], [0, 1, 1], "kappa"), r"2 .*3"),
-    "band power of nothing": (
-        lambda: LogBandPower(sfreq=100, segment_seconds=0).fit(ARRAY).transform(ARRAY),
-        "segment_seconds",
-    ),
 }
 
 
@@ -331,32 +209,6 @@ def test_a_mistake_raises_a_helpful_error(case):
     mistake, message, *kind = CASES[case]
     with pytest.raises(*(kind or [ValueError]), match=message):
         mistake()
-
-
-#: Objects that are no windows, no labels of eight windows, and no groups of eight windows.
-UNUSABLE = {
-    "X": (
-        *(ARRAY > 0, ARRAY.astype("datetime64[s]"), ARRAY[0, 0], ARRAY[0, 0, 0], {"X": ARRAY}),
-        *({1, 2}, (window for window in ARRAY), nn.Linear(2, 2), np.ndarray, Path(), ["a", "b"]),
-        *([ARRAY[0], None], ARRAY[:, :, :40].astype("S"), torch.from_numpy(ARRAY * 1j)),
-        *(np.zeros(8, dtype=[("a", "f4", (2, 600))]), epochs().annotations),
-    ),
-    "y": (
-        *(np.append(LABELS, 0), [], "left", dict(enumerate(LABELS)), LABELS + 1j, {0, 1}),
-        *((label for label in LABELS), [1, "1", 0, 0] * 2, [None, "a"] * 4),
-    ),
-    "groups": (np.arange(9), 3, "subject", np.zeros((8, 2)), [None, "a"] * 4),
-}
-
-
-@pytest.mark.parametrize("argument", UNUSABLE)
-@pytest.mark.filterwarnings("ignore:The label -1", "ignore:.*electrode")
-def test_unusable_objects_are_refused(argument):
-    for value in UNUSABLE[argument]:
-        with pytest.raises((TypeError, ValueError)) as raised:
-            fit(**{argument: value})
-        last = str(raised.traceback[-1].path)
-        assert "braindecode_pars" in last or "multiclass" in last, (value, raised.value)
 
 
 WARNINGS = {
@@ -370,33 +222,13 @@ WARNINGS = {
         r"8 windows.* 2 classes",
     ),
     "a label first seen at score": (lambda: fitted().score(ARRAY, [0, 1, 2, 3] * 2), "2, 3"),
-    "unlabeled windows without pretraining": (
-        lambda: fit(pretext=None, unlabeled=ARRAY),
-        "pretext=None",
-    ),
-    "unlabeled windows and an encoder": (
-        lambda: fit(encoder=PatchEncoder(100, **SIZES), unlabeled=ARRAY),
-        "pretrained encoder",
-    ),
-    "unknown electrodes": (
-        lambda: fit(epochs(names=["E1", "E2"]), electrode_position=True, pretext=None),
-        "E1",
-    ),
     "unknown electrodes of a spatial filter": (
         lambda: fit(epochs(names=["E1", "E2"]), head="both", pretext=None),
         "E1",
     ),
-    "a spatial filter without names": (
-        lambda: fit(head="spatial_filter", pretext=None),
-        "head='spatial_filter'",
-    ),
     "unknown electrodes at predict": (
         lambda: fit(epochs(), pretext=None).predict(ARRAY[:, [0, 1, 1]]),
         "8 of 8 windows",
-    ),
-    "a list of tuples": (
-        lambda: fit([(window, 0, (0, 0, 600)) for window in ARRAY], validation=0.5),
-        r"list of tuples.* as_sklearn",
     ),
 }
 

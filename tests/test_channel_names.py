@@ -54,28 +54,11 @@ def test_other_signals_are_recognized_and_electrodes_not_taken_for_them():
     assert [name for name in EEG if is_other_kind(name)] == []
 
 
-def test_no_electrode_of_a_montage_is_taken_for_another_signal():
-    for montage in mne.channels.get_builtin_montages():
-        names = mne.channels.make_standard_montage(montage).ch_names
-        assert [name for name in names if is_other_kind(name)] == []
-
-
-def test_the_type_and_the_name_must_both_be_of_eeg():
-    names = ["C3", "HEOG", "STI", "misc", "LAT1", "ECG"]
-    info = mne.create_info(names, 100.0, ["eeg", "eeg", "stim", "misc", "seeg", "seeg"])
-    assert [is_eeg(ch) for ch in info["chs"]] == [True, False, False, False, True, True]
-    assert is_eeg({"ch_name": "C3"})
-    assert not is_eeg({"ch_name": "EOG"})
-
-
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("ECG", ["ECG", "EEG EKG1-REF", "ECGII"]),
         ("EOG", ["EOG left", "LOC-A2", "E1-M2", "E2:M1-EOG", "HEO"]),
         ("EMG", ["Chin1-Chin2", "LegL", "LAT", "EMG-REF"]),
-        ("respiration", ["ABD", "CHEST", "AIRFLOW", "Resp nasal", "Nose", "EtCO2"]),
-        ("other", ["SaO2", "PHOTIC-REF", "Pulse", "UserTrig", "DC01"]),
         ("EEG", ["E1", "E2-Cz", "C3-M2", "EEG A1-REF", "FE1-A2"]),
     ],
 )
@@ -84,15 +67,13 @@ def test_kinds_by_name(kind, names):
     assert [is_eog(dict(ch_name=name)) for name in names] == [kind == "EOG"] * len(names)
 
 
-def test_the_type_of_mne_decides_before_the_name():
-    kinds = ["ecg", "eog", "emg", "resp", "misc", "stim", "misc", "seeg"]
-    names = ["X1", "X2", "X3", "X4", "X5", "X6", "Chin", "ECG"]
+def test_the_type_and_the_name_must_both_be_of_eeg():
+    kinds = ["ecg", "eog", "emg", "resp", "misc", "stim", "misc", "seeg", "eeg", "eeg"]
+    names = ["X1", "X2", "X3", "X4", "X5", "X6", "Chin", "ECG", "C3", "HEOG"]
     chs = mne.create_info(names, 100.0, kinds)["chs"]
-    assert [ch["ch_name"] for ch in chs if is_eeg(ch)] == ["ECG"]
-    assert [ch["ch_name"] for ch in chs if is_eog(ch)] == ["X2"]
-
-
-def test_of_channels_without_types_a_trigger_is_no_eeg():
+    assert [ch["ch_name"] for ch in chs if is_eeg(ch)] == ["ECG", "C3"]
+    assert [ch["ch_name"] for ch in chs if is_eog(ch)] == ["X2", "HEOG"]
+    # Of channels without types, a trigger is no EEG.
     chs = mne.create_info(["C3", "x1"], 100.0, ["misc", "stim"])["chs"]
     assert [is_eeg(ch) for ch in with_types(chs)] == [True, False]
 
@@ -113,20 +94,18 @@ def test_any_reference_but_another_electrode_is_one(name):
     assert differing_references([name, name.replace("-", "-x")]) is not None
 
 
-@pytest.mark.parametrize("name", ["T3-P3", "T8-P8-0", "F7-T1", "A2-C3"])
-def test_pairs_of_electrodes_keep_their_names(name):
-    assert electrode_name(name) == name
-    assert why_no_electrode({"ch_name": name}) == "bipolar channel"
+def test_pairs_of_electrodes_keep_their_names():
+    for name in ("T3-P3", "T8-P8-0", "F7-T1", "A2-C3"):
+        assert electrode_name(name) == name
+        assert why_no_electrode({"ch_name": name}) == "bipolar channel"
 
 
 @pytest.mark.parametrize(
     ("channels", "expected"),
     [
         (["C3", "EEG C3-A1", "C3-M2"], ("EEG C3-A1", "C3-M2")),
-        (["C3-AVG", "C3-M2"], ("C3-AVG", "C3-M2")),
         (["C3-M2", "EEG c3-m2", "C3"], None),
         (["C3-CAR", "C3-AVG", "C3-AVE"], None),
-        (["C3-P3", "C3-P3"], None),
     ],
 )
 def test_different_references(channels, expected):
@@ -135,14 +114,13 @@ def test_different_references(channels, expected):
 
 CAPS = {
     n: [f"{letter}{i}" for letter in "ABCDEFGH"[: n // 32] for i in range(1, 33)]
-    for n in (32, 64, 128, 160, 256)
+    for n in (32, 128, 256)
 }
 #: Which have electrodes of 10-20 names, or only few other ones.
 NOT_BIOSEMI = {
     "ears": ["C1", "C2", "C3", "C4", "A1", "A2"],
     "one input": ["C3", "C4", "A1", "A2", "B1"],
     "inputs": ["Fp1", "C3-A2", "A1", "A2", "B1", "B2", "D1", "D2"],
-    "a pair": ["Fpz-Cz", "C3", "A1", "B1", "B2"],
     "old names": ["T3", "C3", "A1", "D1", "D2"],
     "sleep": ["C3", "C4", "A1", "A2", "E1", "E2"],
     "EGI": [f"E{i}" for i in range(1, 129)],

@@ -1,4 +1,4 @@
-"""Checks of what users pass, lists in sentences, and warnings that point to the code of users."""
+"""Checks of what users pass, and warnings that point to the code of users."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ import warnings
 from threading import Thread
 from types import NoneType
 
-import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars import plotting
 from braindecode_pars._common.checks import (
     boolean,
     check_parameters,
-    check_positive,
-    check_same_rate,
     choice,
-    format_list,
     instance,
     integer,
     is_same_rate,
@@ -31,7 +25,6 @@ from braindecode_pars._common.checks import (
     warn_user,
 )
 from braindecode_pars.baselines.window_features import LogBandPower
-from braindecode_pars.evaluation import leave_one_subject_out
 
 RULES = dict(
     count=integer(1),
@@ -46,95 +39,26 @@ RULES = dict(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("count", 1),
-        ("count", np.int64(3)),
-        ("rate", 2),
-        ("rate", np.float32(0.5)),
-        ("share", 0),
-        ("task", "mae"),
-        ("flag", True),
-        ("flag", np.bool_(False)),
-        ("folder", None),
-        ("workers", None),
-        ("workers", 0),
-        ("unknown", object()),
-    ],
-)
-def test_what_is_accepted(name, value):
-    check_parameters({name: value}, RULES)
-
-
-@pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
         ("count", 0, ValueError, "at least 1, got 0"),
         ("count", 2**63, ValueError, "got 9223"),
         ("count", 1.0, TypeError, "integer .*got 1.0"),
         ("count", True, TypeError, "got True"),
-        ("count", np.bool_(True), TypeError, "integer"),
         ("rate", 0, ValueError, "positive .*got 0"),
         ("rate", float("nan"), ValueError, "got nan"),
         ("rate", float("inf"), ValueError, "got inf"),
-        ("rate", "1", TypeError, "'1'"),
         ("bounded", 2e12, ValueError, r"1e\+12, got 2"),
         ("share", 1.0, ValueError, r"\[0, 1\), got 1\.0"),
-        ("share", float("nan"), ValueError, "got nan"),
         ("task", "mp3", ValueError, "'pars', 'mae', got 'mp3'"),
-        ("task", 1, ValueError, "got 1"),
         ("flag", 1, TypeError, "got 1"),
         ("folder", 3, TypeError, "a path, or None, got 3"),
         ("workers", -1, ValueError, "at least 0, or None, got -1"),
-        ("workers", "two", TypeError, "'two'"),
     ],
 )
 def test_what_is_refused(name, value, error, message):
     with pytest.raises(error, match=message):
         check_parameters({name: value}, RULES)
-
-
-def test_the_owner_and_the_first_of_several_numbers_are_named():
-    with pytest.raises(ValueError, match=r"^PARSClassifier: count "):
-        check_parameters({"count": 0}, RULES, "PARSClassifier")
-    with pytest.raises(ValueError, match=r"high .*-1"):
-        check_positive(low=0.5, high=-1)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (200.0, 200.0, True),
-        (128.0, 128.0000001, True),  # as some headers round it
-        (200.0, 200.1, False),
-        (None, 200.0, True),
-        (200.0, None, True),
-        (None, None, True),
-    ],
-)
-def test_rates_agree_up_to_rounding(one, other, same):
-    assert is_same_rate(one, other) is same
-
-
-def test_the_error_has_both_rates_and_the_remedy():
-    check_same_rate(100.0, None, "The windows are", "the model was trained")
-    with pytest.raises(ValueError, match=r"100 Hz.* 200 Hz.*[Rr]esample"):
-        check_same_rate(100.0, 200.0, "The windows are", "the model was trained")
-
-
-def test_the_first_ones_and_how_many_more_there_are():
-    names = [f"EEG {n}" for n in range(11)]
-    assert format_list(names[:2]) == "EEG 0, EEG 1"
-    assert format_list(names[:10]).endswith("EEG 9")
-    assert format_list(names).endswith("EEG 9 and 1 more")
-    assert format_list(names, max_items=2) == "EEG 0, EEG 1 and 9 more"
-    assert format_list([]) == ""
-
-
-def test_a_direct_caller():
-    with pytest.warns(UserWarning, match="C3") as caught:
-        warn_user("Channel C3 is flat.")
-    assert caught[0].filename == __file__
 
 
 def _warn_quietly_beside_another_thread():
@@ -143,6 +67,13 @@ def _warn_quietly_beside_another_thread():
         other = Thread(target=warn_user, args=("in another thread",))
         other.start()
         other.join()
+
+
+def test_rates_agree_up_to_rounding():
+    assert is_same_rate(128.0, 128.0000001)  # as some headers round it
+    assert not is_same_rate(200.0, 200.1)
+    assert is_same_rate(None, 200.0)
+    assert is_same_rate(200.0, None)
 
 
 def test_quiet_is_quiet_in_its_own_thread_only():
@@ -178,20 +109,3 @@ def test_the_line_of_the_user_in_a_pipeline(nights):
     with pytest.warns(UserWarning, match="C4") as caught:
         probe.fit(windows, one.y)
     assert caught[0].filename == __file__
-
-
-def test_protocols_warn_once(nights):
-    probe = make_pipeline(LogBandPower(), LogisticRegression(max_iter=1000))
-    marked = type(nights)(nights.datasets, target_transform=lambda label: label % 3 - 1)
-    with pytest.warns(UserWarning, match="unlabeled") as caught:
-        leave_one_subject_out({"log band power": probe}, marked, metrics=["accuracy"], verbose=0)
-    assert len([w for w in caught if "unlabeled" in str(w.message)]) == 1
-    assert caught[0].filename == __file__
-
-
-def test_scores_that_are_not_numbers_are_named():
-    table = pd.DataFrame(
-        dict(metric="kappa", value=["a"], method="m", subject=1, n_train_subjects=1)
-    )
-    with pytest.raises(TypeError, match="The column value must be numbers, got"):
-        plotting.subject_dots(table)

@@ -104,19 +104,3 @@ def test_encoder_permutes_with_its_tokens():
     tokens = torch.randn(2, 6, 8)
     order = torch.randperm(6)
     torch.testing.assert_close(encoder(tokens)[:, order], encoder(tokens[:, order]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(embed_dim=10, num_heads=4), "num_heads"),
-        (dict(embed_dim=9, num_heads=3), "even"),
-        (dict(activation=int), "activation.*class .int"),
-        (dict(patch_size=0), "patch_size"),
-        (dict(tokenizer="wavelet"), "wavelet"),
-        (dict(num_layers=0), "num_layers"),
-    ],
-)
-def test_invalid_sizes_raise(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        PatchEncoder(**arguments)

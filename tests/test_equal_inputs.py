@@ -23,22 +23,17 @@ X, LABELS = small.signals(3), small.LABELS
 
 #: Other forms of the same array.
 FORMS = {
-    "longdouble": lambda X: X.astype(np.longdouble),
-    "big-endian float32": lambda X: X.astype(">f4"),
     "big-endian float64": lambda X: X.astype(">f8"),
     "transposed memory": lambda X: np.ascontiguousarray(X.transpose(2, 0, 1)).transpose(1, 2, 0),
     "negative strides": lambda X: np.ascontiguousarray(X[:, ::-1, ::-1])[:, ::-1, ::-1],
-    "every second sample": lambda X: np.repeat(X, 2, axis=2)[:, :, ::2],
     "read-only": lambda X: np.frombuffer(X.tobytes(), X.dtype).reshape(X.shape),
     "masked array without a mask": np.ma.masked_array,
-    "float64 tensor": lambda X: torch.from_numpy(X.astype(float)),
     "strided tensor": lambda X: torch.from_numpy(np.repeat(X, 2, axis=2))[:, :, ::2],
     "list of tensors": lambda X: [torch.from_numpy(window) for window in X],
     "list of lists": lambda X: X.tolist(),
-    "tuple of arrays": tuple,
 }
 #: Types of integers, which are converted to real numbers.
-INTEGERS = ("int16", "int32", "int64", "uint8", "uint16", ">i2", "float16")
+INTEGERS = ("int64", "uint8", ">i2", "float16")
 
 OTHER_UNIT = pytest.mark.filterwarnings("ignore:The amplitude", "ignore:.*offset", "ignore:.*volts")
 
@@ -72,7 +67,7 @@ def test_a_window_does_not_depend_on_the_other_windows(name):
 def test_unit_and_offset_do_not_matter(name):
     model = small.fitted(name)
     expected = small.output(model, X)
-    for factor in (1e-3, 1e3, 1e20):
+    for factor in (1e-3, 1e20):
         same_output(model, X.astype(float) * factor, expected, rtol=1e-2)
     same_output(model, X + np.float32(1e-2), expected, rtol=1e-2)
 
@@ -108,12 +103,8 @@ def test_recordings_of_any_container_and_order_of_channels(name, store):
 
 
 #: Names of channels without EEG, although their type is "eeg", as in EDF files.
-NOT_EEG = (
-    *("ECG", "ECG1", "EKG-2", "EOG1", "EOG-L", "HEOG", "VEOG", "ROC", "LOC", "EMG", "EMG_chin"),
-    *("EMG1-EMG2", "SpO2", "SaO2", "HR", "Pleth", "Flow", "Airflow", "TRIG", "STI 014", "Status"),
-    *("Resp", "Thor", "Abdo", "Snore", "Position", "Photic", "Event", "Marker", "DC1", "Temp rect"),
-)
-OTHER_TYPES = ("ecg", "eog", "emg", "stim", "misc", "resp", "bio", "temperature", "mag")
+NOT_EEG = ("ECG1", "HEOG", "EMG_chin", "SpO2", "Airflow", "STI 014", "Resp", "Temp rect")
+OTHER_TYPES = ("ecg", "eog", "emg", "stim", "misc", "mag")
 
 
 @pytest.mark.parametrize("name", ["embedder", "network"])
@@ -128,34 +119,28 @@ def test_channels_without_eeg_are_ignored(name):
     )
     same_output(model, windows, expected)
     same_output(model, epochs(windows), expected)
-    with pytest.warns(UserWarning, match="and 30 more"):  # ten of forty are named
+    with pytest.warns(UserWarning, match="and 4 more"):  # ten of fourteen are named
         new = small.make(name).fit(windows, small.targets_of(windows))
     assert [channel["ch_name"] for channel in new.chs_info_] == ["C3", "C4"]
 
 
-@pytest.mark.parametrize("name", ["classifier", "embedder", "network"])
+@pytest.mark.parametrize("name", ["embedder", "network"])
 def test_another_sampling_rate_or_other_channels(name):
     model = small.fitted_on_recordings(name)
-    for sfreq in (50.0, 99.0, 256.0):
-        with pytest.raises(ValueError, match=rf"{sfreq:g} Hz.* 100 Hz"):
-            small.output(model, small.dataset(sfreq=sfreq))
-    for names in (("C3",), ("O1", "O2")):
-        if name == "network":  # has weights for each channel
+    with pytest.raises(ValueError, match=r"99 Hz.* 100 Hz"):
+        small.output(model, small.dataset(sfreq=99.0))
+    if name == "network":  # has weights for each channel
+        for names in (("C3",), ("O1", "O2")):
             with pytest.raises(ValueError, match="C4"):
                 small.output(model, small.dataset(names=names))
 
 
 #: Twelve labels of two classes -> the two classes, sorted. All mean the same as 0 and 1.
 CLASSES = {
-    "uint8": (LABELS.astype("uint8"), [0, 1]),
-    "big-endian": (LABELS.astype(">i4"), [0, 1]),
     "tuple": (tuple(LABELS.tolist()), [0, 1]),
     "string dtype": (pd.Series(np.array(["a", "b"])[LABELS], dtype="string"), ["a", "b"]),
-    "large": (np.array([7, 10**12])[LABELS], [7, 10**12]),
     "negative": (np.array([-7, -2])[LABELS], [-7, -2]),
     "unicode": (np.array(["Jörg", "睡眠"])[LABELS], ["Jörg", "睡眠"]),
-    "brackets": (np.array(["[W]", "[bold]"])[LABELS], ["[W]", "[bold]"]),
-    "numpy integers in a list": (list(map(np.int8, LABELS)), [0, 1]),
 }
 
 
@@ -163,9 +148,7 @@ def fit(name: str, y):
     return small.make(name, sfreq=small.SFREQ).fit(small.signals(0), y)
 
 
-@pytest.mark.parametrize(
-    ("name", "forms"), [("classifier", [*CLASSES]), ("network", ["tuple", "unicode"])]
-)
+@pytest.mark.parametrize(("name", "forms"), [("classifier", [*CLASSES]), ("network", ["unicode"])])
 def test_names_of_classes_do_not_matter(name, forms):
     expected = small.output(small.fitted(name), X)
     for y, classes in map(CLASSES.get, forms):
@@ -173,14 +156,6 @@ def test_names_of_classes_do_not_matter(name, forms):
         assert model.classes_.tolist() == classes
         assert set(model.predict(X).tolist()) <= {*classes}
         same_output(model, X, expected)
-
-
-@pytest.mark.parametrize("name", ["classifier", "network"])
-def test_minus_one_is_unlabeled_with_a_warning(name):
-    y = np.arange(12) % 3 - 1
-    for labels in (y.astype(float), y.tolist(), y.astype(object)):
-        with pytest.warns(UserWarning, match="-1"):
-            assert fit(name, labels).classes_.tolist() == [0, 1]
 
 
 #: Subjects of six recordings, which are six different subjects.
@@ -193,9 +168,7 @@ SUBJECTS = (
 #: A missing subject, or several spellings of one subject.
 UNCLEAR = (
     [0, 1, 2, 3, 4, None],
-    [0, 1, 2, 3, 4, float("nan")],
     ["a", "b", "c", "d", "e", ""],
-    [1, "1", 2, "2", 3, "3"],
     ["1", "01", "2", "02", "3", "03"],
 )
 
@@ -220,6 +193,6 @@ def test_different_subjects_are_distinguished():
 def test_unclear_subjects_are_a_warning():
     for subjects in UNCLEAR:
         windows = recordings_of(subjects)
-        model = small.make("classifier", pretext=None, validation=0.34)
+        model = small.make("network", validation=0.34)
         with pytest.warns(UserWarning, match="subject"):
             model.fit(windows, small.targets_of(windows))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from braindecode import EEGClassifier
-from sklearn.base import clone
 from skorch.callbacks import Callback, Freezer
 from skorch.dataset import ValidSplit
 from skorch.helper import predefined_split
@@ -18,7 +17,7 @@ from support.interrupts import InterruptAt
 from torch.utils.data import Subset, TensorDataset
 
 from braindecode_pars import PARSNet, PatchEncoder
-from braindecode_pars.callbacks import Pretraining, ProgressLine, WarmupCosine
+from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretraining import (
     PretrainingNet,
@@ -102,21 +101,6 @@ def test_pretrain_encoder_takes_windows_or_single_channels(tiny, nights):
     assert losses[0] == losses[1]
 
 
-def test_the_net_is_handed_over_after_ctrl_c_too(tiny, nights):
-    seen = []
-    with pytest.raises(KeyboardInterrupt):
-        pretrain_encoder(
-            PatchEncoder(100, **tiny),
-            nights,
-            PretrainingSettings(epochs=5),
-            callbacks=[InterruptAt(3)],
-            on_end=seen.append,
-            verbose=0,
-        )
-    (net,) = seen
-    assert len(net.history) == 3
-
-
 def test_encoder_that_cannot_be_trained_raises(tiny, signals):
     """Otherwise its random weights would come back as pretrained ones."""
     settings, small = PretrainingSettings("mae", epochs=1), dict(patch_size=100, **tiny)
@@ -156,12 +140,6 @@ def test_callbacks_that_freeze_the_encoder_raise(tiny, signals):
             callbacks=[freezer],
             verbose=0,
         )
-    module = PARSNet(n_outputs=2, n_chans=1, n_times=600, sfreq=100.0, patch_size=100, **tiny)
-    module.encoder.requires_grad_(False)
-    callback = Pretraining("mae", epochs=1, verbose=0)
-    options = dict(classes=[0, 1], train_split=None, max_epochs=1, batch_size=8, verbose=0)
-    with pytest.raises(ValueError, match="is frozen"):
-        EEGClassifier(module, callbacks=[callback], **options).fit(windows, np.arange(24) % 2)
 
 
 # The callback
@@ -229,16 +207,6 @@ def test_pretraining_uses_only_the_training_set(tiny, nights):
     assert read_valid == []
 
 
-def test_pretraining_runs_once_per_initialization(tiny, nights):
-    net = eeg_classifier(tiny, ("pretraining", Pretraining("pars", epochs=1, verbose=0)))
-    net.fit(nights, y=None)
-    first = dict(net.callbacks_)["pretraining"].net_
-    net.partial_fit(nights, y=None)
-    assert dict(net.callbacks_)["pretraining"].net_ is first
-    net.fit(nights, y=None)
-    assert dict(net.callbacks_)["pretraining"].net_ is not first
-
-
 def test_unlabeled_windows_of_another_montage_are_pretrained_on(tiny, nights):
     extra = Counting(TensorDataset(torch.randn(7, 5, 2500)))
     pretraining = Pretraining(
@@ -262,38 +230,3 @@ def test_ctrl_c_keeps_the_encoder_logs_a_warning_and_is_raised(tiny, nights, cap
     assert any(not torch.equal(a, b) for a, b in pairs)
     net.partial_fit(nights, y=None)  # training can go on
     assert "train_loss" in net.history[-1]
-
-
-@pytest.mark.filterwarnings("ignore:The training set has 4 example")  # braindecode, of drop_last
-def test_mistakes_are_explained(tiny, nights):
-    def fit(*args, **kwargs):
-        pretraining = Pretraining(*args, epochs=1, verbose=0, **kwargs)
-        eeg_classifier(tiny, ("pretraining", pretraining)).fit(nights, y=None)
-
-    with pytest.raises(TypeError, match="mask_ratio"):
-        fit("pars", task_params={"mask_ratio": 0.5})
-    with pytest.raises(ValueError, match="sizes"):
-        fit(PARS(3000, 100, **{**tiny, "embed_dim": 32}))
-    net = EEGClassifier(
-        torch.nn.Linear(3000, 2),
-        callbacks=[Pretraining("pars", verbose=0)],
-        classes=[0, 1],
-        verbose=0,
-        train_split=None,
-    )
-    with pytest.raises(TypeError, match="PatchEncoder, got None"):
-        net.fit(np.zeros((4, 3000), dtype=np.float32), np.array([0, 1, 0, 1]))
-
-
-def test_pretraining_can_be_cloned():
-    pretraining = Pretraining("pars", epochs=3, task_params={"overlap": False})
-    assert clone(pretraining).get_params() == pretraining.get_params()
-
-
-def test_schedule_and_bar_in_a_net_of_braindecode(tiny, nights, capsys):
-    """Its loaders have no length; 96 windows are three steps of 32."""
-    callbacks = [WarmupCosine(), ProgressLine("training")]
-    net = eeg_classifier(tiny, *callbacks).fit(nights, y=None)
-    (group,) = net.optimizer_.param_groups
-    assert group["lr"] == net.lr * WarmupCosine().factor(2 / 3)
-    assert "3/3" in capsys.readouterr().err

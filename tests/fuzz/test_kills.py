@@ -19,10 +19,10 @@ import pytest
 import torch
 from support.interrupts import create_progress_bar_lock
 
+from braindecode_pars import PARSClassifier
 from braindecode_pars._common import files as _atomic
-from braindecode_pars._common.training import ProgressBar
 from braindecode_pars.signal_store import SignalStore
-from fuzz import folders, sequences, small
+from fuzz import folders, small
 
 N_KILLS = 50
 
@@ -101,47 +101,28 @@ def remove_at_once(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*differs from the description in:UserWarning")
 def test_saving_a_model_leaves_the_old_or_the_new_one(tmp_path):
     """Half of the kills hit a first save, the others a save over an older model."""
-    expected = {}
-    for number in (0, 1):
-        sequences._model("classifier", number)  # fitted before the fork
-        sequences._save("classifier", number, tmp_path / f"whole-{number}")
-        expected[number] = folders._open_classifier(tmp_path / f"whole-{number}")
-    killer = Killer(sequences._save, "classifier", 0, tmp_path / "timed")
+    saved = [folders._made("classifier", number) for number in (0, 1)]
+    old, new = (PARSClassifier.load(path, device="cpu") for path in saved)
+    expected = [folders._open_classifier(path) for path in saved]
+    killer = Killer(old.save, tmp_path / "timed")
     for number in range(N_KILLS // 2):
         path = tmp_path / "model"
         shutil.rmtree(path, ignore_errors=True)
         if replaced := number % 2:
-            sequences._save("classifier", 0, path)
-        killer.kills(sequences._save, "classifier", 1, path)
+            old.save(path)
+        killer.kills(new.save, path)
         try:
             model = folders._open_classifier(path)
         except (FileNotFoundError, ValueError):
             assert not replaced, f"the old model is lost after a kill at {killer.delay:.4f} s"
         else:
-            is_whole = any(same(model, outcome) for outcome in expected.values())
+            is_whole = any(same(model, outcome) for outcome in expected)
             assert is_whole, f"a mixture after a kill at {killer.delay:.4f} s"
         # The same call succeeds afterwards, and cleans up.
-        sequences._save("classifier", 1, path)
+        new.save(path)
         assert same(folders._open_classifier(path), expected[1])
         assert leftovers(tmp_path) == []
     assert killer.n_killed >= N_KILLS // 8
-
-
-def _draw_for_ever() -> None:
-    with ProgressBar.get_lock():
-        time.sleep(600)
-
-
-def test_a_child_that_is_killed_while_it_draws_a_bar_does_not_stop_this_process():
-    for _ in ProgressBar(range(1), disable=True):
-        pass
-    killer = Killer(time.sleep, 0.2)
-    assert killer.kills(_draw_for_ever)
-    lock = ProgressBar.get_lock()
-    others = [one for one in lock.locks if one.acquire(timeout=10)]
-    for one in others:
-        one.release()
-    assert others == lock.locks
 
 
 def _store(path: Path) -> None:
