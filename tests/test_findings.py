@@ -1,18 +1,60 @@
-"""Findings as values: texts, warnings and processes."""
+"""Findings as values: texts, warnings, processes, and that no code reads a sentence."""
 
 from __future__ import annotations
 
+import ast
 import pickle
 import warnings
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 
+import braindecode_pars
 from braindecode_pars._common import findings
+from braindecode_pars._common.finding_texts import TEXTS, format_finding
 from braindecode_pars._common.findings import Finding, FindingWarning, NotConverged
 
+PACKAGE = Path(braindecode_pars.__file__).parent
 FLAT = Finding("flat_windows", dict(n=3, n_windows=9, rows=[0, 2], window=17))
+
+
+#: Values of any finding by their names; other values are 1.
+LISTS = ("channels", "first", "used", "rows", "pairs", "names", "reasons", "recordings", "value")
+VALUES = defaultdict(lambda: 1, {name: ["A", "B"] for name in (*LISTS, "classes", "sources")})
+DURATIONS = dict(value={"C3": 60.0}, total=60.0)
+#: Values of findings that are dicts.
+OF_KINDS = {
+    "too_few_of_class": dict(counts={"rest": 3}),
+    "confounds": dict(counts=[("Graz", {"rest": 3, "task": 0})]),
+    "preprocessing_of_windows": dict(
+        counts=[1, 2], differences=["band", "notch"], beginning="Windows differ"
+    ),
+    "other_reference": dict(value={"C3": "C3-M1"}),
+    "flat_channels": DURATIONS,
+    "clipped_channels": DURATIONS,
+    "unusual_amplitudes": dict(value={"found": {"C3": 4.0}, "trained": [1.0, 2.0]}),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_every_kind_has_a_text_of_its_values(kind):
+    text = format_finding(kind, VALUES | OF_KINDS.get(kind, {}))
+    assert text[0].isupper() or text[0].isdigit()
+    assert "{" not in text.replace("{'scale': 1e6}", "")
+
+
+def test_lists_and_nouns_in_texts():
+    assert "window 17 (channels: row 0, 2)" in FLAT.text
+    values = dict(channels=["C3"], n=1, n_windows=4)
+    assert Finding("bad_channels", values).text.startswith("Channel C3 is marked")
+    values["channels"] = ["C3", "C4"]
+    assert Finding("bad_channels", values).text.startswith("Channels C3, C4 are marked")
+    few = Finding("few_steps", dict(n_steps=1, n_required=1200, percent=5)).text
+    assert "only 1 step;" in few
+    assert "1,200 steps" in few
 
 
 def test_a_warning_is_a_user_warning_with_kind_and_values_in_other_processes():
@@ -72,3 +114,56 @@ def test_kinds_are_silent_in_a_context_only():
             findings.warn(FLAT)
         with findings.silent("other_unit"), pytest.raises(FindingWarning):
             findings.warn(FLAT)
+
+
+#: Modules that read texts, which are not sentences of the package.
+READS = {
+    "_common/channel_names.py",
+    "_common/checks.py",  # names of files of tasks
+    "_common/hosts.py",  # a warning of MNE
+    "_common/model_files.py",  # names of models on the Hub
+    "_common/sleep_stages.py",
+    "_common/subjects.py",  # names of subjects and corpora
+    "_common/tables.py",  # columns, and methods of scores that earlier versions have written
+    "baselines/network.py",  # a warning of braindecode
+    "cli/terminal.py",  # docstrings
+    "estimators/pars_estimator.py",  # class names that are numbers
+    "estimators/windows_estimator.py",  # names of attributes
+    "evaluation/audit_figures.py",  # numbers
+    "evaluation/cache.py",  # names of files and attributes
+    "evaluation/splitters.py",  # a warning of scikit-learn
+    "evaluation/score_figures.py",  # math mode
+    "plotting/style.py",  # labels of matplotlib
+    "predictions/night.py",  # names of files
+    "predictions/results.py",  # names of files
+    "pretrained/cards.py",  # licenses
+    "signal_store/writing.py",  # labels of recordings
+    "study/data_check.py",  # names of columns
+    "study/study_answers.py",  # numbers
+    "windows/marks.py",  # annotations
+    "windows/recorded_steps.py",  # arguments of functions
+}
+#: Folders that read names of files, headers, tables and annotations.
+FOLDERS = ("recordings/", "datasets/")
+METHODS = ("match", "search", "sub", "fullmatch", "findall", "endswith")
+
+
+def reads_text(call):
+    """Whether a call may read a sentence; ``replace`` also changes names, as of a metric."""
+    method = call.func.attr
+    arguments = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    if method == "filterwarnings":
+        return len(call.args) > 1 or any(keyword.arg == "message" for keyword in call.keywords)
+    if method == "replace":
+        return len(arguments) > 0 and arguments not in (["_", " "], ["-", " "], ["-", "_"])
+    return method in METHODS
+
+
+def test_no_code_reads_a_sentence():
+    """Values go up instead of sentences; warnings are silenced by their kind."""
+    reading = set()
+    for file in PACKAGE.rglob("*.py"):
+        calls = [n for n in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(n, ast.Call)]
+        if any(isinstance(call.func, ast.Attribute) and reads_text(call) for call in calls):
+            reading.add(file.relative_to(PACKAGE).as_posix())
+    assert {name for name in reading if not name.startswith(FOLDERS)} <= READS

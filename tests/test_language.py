@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -32,20 +35,57 @@ TERMS = {
     r"recentred|centred|labelled|unlabelled": "American spelling",
     r"of no use|of no account": "state the reason",
 }
-#: Lines in which these words are meant: names, keys and values in stored files, and readers.
+#: Texts in which these words are meant: keys and values in stored files, and who reads a page.
 ALLOWED = re.compile(
     r'"(people|person)"|`person`|\[.people.\]|facts\.held_out\.people|decision about a person'
     r'|"(un)?labelled windows of the test person"|subject-\)\?centred|``people``'
-    r"|\(beside :=|any\(beside"
 )
+
+#: Names that do not say what a variable holds.
+VAGUE = {"found", "given", "own", "told", "kept", "left", "each", "one", "those", "how"}
+VAGUE |= {"far", "rest", "most", "few"}
+
+
+def lines(file: Path) -> list[tuple[int, str]]:
+    """Return the lines of strings and comments of a Python file, or the lines of a page."""
+    content = file.read_text(encoding="utf-8")
+    if file.suffix != ".py":
+        return list(enumerate(content.splitlines(), 1))
+    tokens = tokenize.generate_tokens(io.StringIO(content).readline)
+    kinds = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", -1)}
+    return [
+        (token.start[0] + i, line)
+        for token in tokens
+        if token.type in kinds
+        for i, line in enumerate(token.string.splitlines())
+    ]
 
 
 def test_terms_of_the_field():
     pattern = re.compile(rf"\b(?:{'|'.join(TERMS)})\b", re.IGNORECASE)
     places = [
-        f"{file.relative_to(ROOT)}:{number}: {match[0]}, see TERMS"
+        f"{file.relative_to(ROOT)}:{number}: {match[0]}, better {replacement(match[0])}"
         for file in (*PACKAGE, *PAGES, *EXAMPLES)
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        for number, line in lines(file)
         for match in pattern.finditer(ALLOWED.sub("", line))
     ]
     assert not places, "\n".join(places)
+
+
+def replacement(word: str) -> str:
+    """Return the term of the field for an earlier term."""
+    return next(TERMS[term] for term in TERMS if re.fullmatch(term, word, re.IGNORECASE))
+
+
+def test_names_say_what_variables_hold():
+    names = [
+        (file, node.lineno, node.arg if isinstance(node, ast.arg) else node.id)
+        for file in PACKAGE
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.arg)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    ]
+    vague = [
+        f"{file.relative_to(ROOT)}:{number} {name}" for file, number, name in names if name in VAGUE
+    ]
+    assert len(vague) < 20, "\n".join(vague)

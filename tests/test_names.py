@@ -1,4 +1,4 @@
-"""The tables of names: everything with a name has a row, and every row has its thing."""
+"""The tables of names: everything with a name has a row, and every row has its thing and tests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import pytest
 from support.structure import MODULES
 
 from braindecode_pars import baselines, datasets
-from braindecode_pars._common import names, subjects, tables
+from braindecode_pars._common import model_files, names, subjects, tables
 from braindecode_pars.evaluation import changed_signals, metrics
-from braindecode_pars.pretext import PRETEXT_TASKS
+from braindecode_pars.pretext import PRETEXT_TASKS, AllChannelTask
+
+TESTS = MODULES["braindecode_pars"].parents[1] / "tests"
 
 
 def test_every_registered_task_has_a_row_and_is_the_class_of_the_row():
@@ -20,10 +22,22 @@ def test_every_registered_task_has_a_row_and_is_the_class_of_the_row():
     assert tasks == {name: entry.load() for name, entry in names.TASKS.items()}
 
 
-def test_every_recipe_has_a_row():
+@pytest.mark.parametrize("entry", names.TASKS.values(), ids=list(names.TASKS))
+def test_every_task_has_a_test(entry):
+    """Tasks on single channels have that of the contract of all tasks."""
+    texts = [file.read_text(encoding="utf-8") for file in (TESTS / "pretext").glob("test_*.py")]
+    is_of_all_channels = issubclass(entry.load(), AllChannelTask)
+    pattern = r"\b{}\(" if is_of_all_channels else r"^    task = {}$"
+    use = re.compile(pattern.format(entry.attribute), re.MULTILINE)
+    assert any(map(use.search, texts))
+
+
+def test_every_recipe_has_a_row_and_a_test():
     modules = [name for name in MODULES if re.fullmatch(r"braindecode_pars\.datasets\.\w+", name)]
     recipes = [module.RECIPE for module in map(import_module, modules) if "RECIPE" in vars(module)]
     assert {recipe.name: recipe for recipe in recipes} == datasets.RECIPES
+    for name in names.RECIPES:
+        assert (TESTS / "datasets" / f"test_{name}.py").is_file(), name
 
 
 def test_corpora_and_their_families_are_those_of_the_rows():
@@ -87,16 +101,30 @@ def test_rows_are_those_of_a_metric_that_is_named_where_there_are_several():
             tables.rows_of(scores, metric)
 
 
+def test_only_one_function_selects_a_metric():
+    select = re.compile(r"""\["metric"\]\s*==|\.metric\s*==|query\([^)]*metric""")
+    places = [name for name, file in MODULES.items() if select.search(file.read_text("utf-8"))]
+    assert places == ["braindecode_pars._common.tables"]
+
+
 def test_every_control_but_labels_changes_signals():
     assert {*names.CONTROLS} - {*changed_signals.CHANGES} == {"labels"}
     for control in changed_signals.CHANGES:
         changed_signals.ControlSignals(control).fit([[0.0]])
 
 
-def test_every_lazy_name_is_there():
-    for path in names.LAZY:
-        folder, _, name = path.partition(".")
-        module = import_module(f"braindecode_pars.{folder}")
-        thing = names.lazy(path)
-        assert thing is not None
-        assert name not in getattr(module, "__all__", ()) or getattr(module, name) is thing
+def test_every_kind_of_model_is_a_class_and_every_shipped_encoder_has_a_row():
+    for name, kind in names.MODEL_KINDS.items():
+        cls = kind.load()
+        assert cls.__name__ == name
+        assert getattr(cls, "_kind", name) == name
+    assert sorted(row.folder for row in names.ENCODERS.values()) == model_files.bundled_names()
+
+
+@pytest.mark.parametrize("path", names.LAZY)
+def test_every_lazy_name_is_there(path):
+    folder, _, name = path.partition(".")
+    assert names.lazy(path) is not None
+    shown = getattr(import_module(f"braindecode_pars.{folder}"), "__all__", ())
+    if name in shown:
+        assert getattr(import_module(f"braindecode_pars.{folder}"), name) is names.lazy(path)

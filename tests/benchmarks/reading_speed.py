@@ -1,4 +1,4 @@
-"""Speed of reading single-channel crops for pretraining."""
+"""Speed of reading: single-channel crops for pretraining, labeled windows for fine-tuning."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from benchmarks.measuring import N_TIMES, Row, fastest, fif_recordings
+from braindecode.datasets import BaseConcatDataset
 from braindecode.preprocessing import create_fixed_length_windows
 from torch.utils.data import DataLoader
 
+from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
+from braindecode_pars.windows.convert import as_windows
+from braindecode_pars.windows.examples import Examples, WindowLoader
 
 BATCH = 512  # number of crops per batch
 N_BATCHES = 20  # number of batches per measurement
@@ -87,3 +91,42 @@ def _copies(array: np.ndarray) -> Callable[[], None]:
                 out[i] = array[first : first + N_TIMES]
 
     return run
+
+
+LABELED_BATCH = 64  # number of labeled windows per batch
+
+
+def labels() -> Iterator[Row]:
+    """Compare labeled windows from stores with labeled windows from FIF files.
+
+    FIF files and float32 stores have single precision. An int16 store has half of the bytes, but
+    its samples have to be scaled.
+    """
+    with TemporaryDirectory(prefix="braindecode-pars-benchmark-") as folder:
+        recordings = fif_recordings(Path(folder), n_recordings=8)
+        lazy = BaseConcatDataset(
+            [
+                fixed_windows(recording.raw, target=i % 2)
+                for i, recording in enumerate(recordings.datasets)
+            ]
+        )
+        stored = {
+            dtype: SignalStore.create(Path(folder) / dtype, lazy, dtype=dtype, verbose=0)
+            for dtype in ("float32", "int16")
+        }
+        runs = [_epoch(store.labeled_windows()) for store in stored.values()]
+        times = fastest(_epoch(lazy), *runs, rounds=3)
+        lazy_seconds, *store_seconds = (seconds / len(lazy) for seconds in times)
+
+    yield Row("reading labeled windows from FIF files", 1 / lazy_seconds, "windows/s")
+    bounds = dict(float32=dict(goal=20, under=10), int16=dict(under=5))
+    for (dtype, bound), seconds in zip(bounds.items(), store_seconds, strict=True):
+        yield Row(f"reading labeled windows from a store of {dtype}", 1 / seconds, "windows/s")
+        title = f"speed of reading labeled windows, {dtype} store / FIF files"
+        yield Row(title, lazy_seconds / seconds, **bound)
+
+
+def _epoch(windows: BaseConcatDataset) -> Callable[[], object]:
+    """Return a function that reads all windows once, in random order."""
+    loader = WindowLoader(Examples(as_windows(windows)), batch_size=LABELED_BATCH, shuffle=True)
+    return lambda: [x.shape for x, _ in loader]

@@ -8,22 +8,33 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks.prediction_speed import predict_raw
-from benchmarks.reading_speed import reading
+from benchmarks.prediction_speed import estimators, inference, predict_raw
+from benchmarks.reading_speed import labels, reading
 from benchmarks.training_steps import (
+    channel_drop,
     cuda_loop,
     decoder_memory,
+    decoder_time,
+    long_sequence,
     pars_step,
     task_steps,
+    tokenizers,
     training_loop,
 )
 
 BENCHMARKS = {
     "pars-step": pars_step,
     "task-steps": task_steps,
+    "tokenizers": tokenizers,
+    "decoder-time": decoder_time,
     "decoder-memory": decoder_memory,
+    "long-sequence": long_sequence,
+    "channel-drop": channel_drop,
     "reading": reading,
+    "labels": labels,
     "training-loop": training_loop,
+    "estimators": estimators,
+    "inference": inference,
     "predict-raw": predict_raw,
     "cuda": cuda_loop,
 }
