@@ -189,6 +189,13 @@ def test_the_unit_does_not_matter(x, unit):
     torch.testing.assert_close(relative_amplitude(unit * x), relative_amplitude(x))
 
 
+def test_a_missing_channel_has_no_amplitude(x):
+    mask = torch.tensor([[True, True, False, True]]).expand(3, -1)
+    bad = x.masked_fill(~mask[..., None], torch.nan)
+    present = [0, 1, 3]
+    assert torch.equal(relative_amplitude(bad, mask)[:, present], relative_amplitude(x[:, present]))
+
+
 def test_flat_channels():
     x = torch.randn(3, 4, 60)
     x[0, 1] = 25.0  # one flat channel
