@@ -8,23 +8,18 @@ import mne
 import numpy as np
 import pytest
 import torch
-from braindecode import EEGClassifier
 from braindecode.datasets import BaseConcatDataset
 from support.short_windows import first_samples
 
 from braindecode_pars import (
-    FewLabelsClassifier,
     PARSClassifier,
     PARSEmbedder,
-    PARSNet,
     PatchEncoder,
     as_sklearn,
     datasets,
 )
-from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.models import SpaceTimeEncoder, electrode_positions, embed_channels
-from braindecode_pars.models.space_time import SpaceTimeBlock, build_encoder
-from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
+from braindecode_pars.models.space_time import SpaceTimeBlock
 
 SIZES = dict(embed_dim=16, num_layers=2, num_heads=2, mlp_dim=16)
 NAMES = ("Fp1", "Fp2", "C3", "Cz", "C4", "O1", "O2")
@@ -118,14 +113,6 @@ def test_a_missing_channel_changes_nothing(encoder):
 
 
 @torch.no_grad()
-def test_unknown_electrodes_share_a_code(encoder):
-    x = torch.randn(2, 2, 100)
-    unknown = embed_channels(encoder, x)
-    torch.testing.assert_close(embed_channels(encoder, x, torch.zeros(2, 3)), unknown)
-    assert not torch.allclose(embed_channels(encoder, x, positions("C3", "C4")), unknown)
-
-
-@torch.no_grad()
 def test_the_unit_does_not_matter_but_relative_amplitudes_do(encoder):
     x, where = torch.randn(2, 3, 100), positions("C3", "Cz", "C4")
     features = embed_channels(encoder, x, where)
@@ -134,38 +121,6 @@ def test_the_unit_does_not_matter_but_relative_amplitudes_do(encoder):
     )
     louder = x * torch.tensor([1.0, 5.0, 1.0])[:, None]
     assert not torch.allclose(embed_channels(encoder, louder, where), features, atol=1e-3)
-
-
-def test_encoder_kind_is_saved_and_loaded(encoder, tmp_path):
-    save_encoder(encoder, EncoderCard(sfreq=20.0, subjects=[]), tmp_path / "encoder")
-    loaded = load_encoder(tmp_path / "encoder").encoder
-    assert type(loaded) is SpaceTimeEncoder
-    assert loaded.config == encoder.config
-    assert all(
-        torch.equal(parameter, loaded.state_dict()[k])
-        for k, parameter in encoder.state_dict().items()
-    )
-    assert type(build_encoder(**PatchEncoder(20, **SIZES).config)) is PatchEncoder
-
-
-@pytest.mark.parametrize("head", ["attention", "spatial_filter", "both"])
-def test_a_network_is_saved_and_loaded_with_it(tmp_path, head):
-    info = mne.create_info(["C3", "Cz", "C4"], 20.0, "eeg")
-    kwargs = dict(n_outputs=2, chs_info=info["chs"], n_times=100, sfreq=20.0, head=head)
-    net = PARSNet(**kwargs, encoder_kind="space_time", **SIZES).eval()
-    x = torch.randn(4, 3, 100)
-    with torch.no_grad():
-        expected = net(x)
-        # Where the electrodes are is known to the encoder under every head.
-        assert not torch.allclose(net(x, pos=positions("C4", "Cz", "C3")), expected)
-    net.save_pretrained(tmp_path / "net")
-    loaded = PARSNet.from_pretrained(tmp_path / "net")
-    copied = PARSNet(**kwargs, encoder=net.encoder)
-    assert type(copied.encoder) is type(loaded.encoder) is SpaceTimeEncoder
-    copied.save_pretrained(tmp_path / "copied")
-    assert type(PARSNet.from_pretrained(tmp_path / "copied").encoder) is SpaceTimeEncoder
-    with torch.no_grad():
-        assert torch.equal(loaded(x), expected)
 
 
 def short_recordings(*subjects: str) -> BaseConcatDataset:
@@ -194,22 +149,15 @@ def test_embedder_returns_one_vector_per_channel(recordings, tmp_path):
     np.testing.assert_allclose(actual, expected.flatten(1), atol=1e-5)
     loaded = PARSEmbedder.load(embedder.save(tmp_path / "embedder"))
     np.testing.assert_array_equal(loaded.transform(X), actual)
-    # Joint pretraining uses the same encoder.
-    joint = PARSEmbedder("joint_space_time", pretrain_epochs=1, **SMALL).fit(X)
-    assert joint.transform(X).shape == actual.shape
     # A random encoder has the same configuration but different weights.
     random_embedder = PARSEmbedder("pars_space_time", pretrain_epochs=0, **SMALL).fit(X)
     assert random_embedder.encoder_.config == embedder.encoder_.config
     assert not np.allclose(random_embedder.transform(X), actual)
-    # The embedder can be used in a feature ensemble.
-    ensemble = FewLabelsClassifier(encoder=embedder, verbose=0).fit(recordings)
-    assert ensemble.predict(X).shape == (len(X),)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("frozen", [True, False])
-def test_a_classifier_is_fitted_saved_and_loaded(recordings, tmp_path, frozen):
-    kwargs = dict(pretrain_epochs=1, finetune_epochs=1, freeze_encoder=frozen, **SMALL)
+def test_a_classifier_is_fitted_saved_and_loaded(recordings, tmp_path):
+    kwargs = dict(pretrain_epochs=1, finetune_epochs=1, **SMALL)
     X, _, _ = as_sklearn(recordings)
     clf = PARSClassifier("pars_space_time", **kwargs).fit(recordings)
     assert type(clf.encoder_) is SpaceTimeEncoder
@@ -223,39 +171,3 @@ def test_a_classifier_is_fitted_saved_and_loaded(recordings, tmp_path, frozen):
         dataset.raw.pick([X.chs_info[i]["ch_name"] for i in (4, 0, 2)])
     with pytest.warns(UserWarning, match="3 of 8"):
         assert clf.predict_proba(fewer).shape == (len(fewer), 2)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_callback_pretrains_it_in_a_net_of_braindecode(recordings):
-    pretraining = Pretraining("pars_space_time", epochs=1, verbose=0)
-    net = EEGClassifier(
-        PARSNet,
-        module__encoder_kind="space_time",
-        module__sfreq=128.0,
-        module__chs_info=as_sklearn(recordings)[0].chs_info,
-        **{f"module__{name}": value for name, value in SIZES.items()},
-        callbacks=[pretraining],
-        classes=[0, 1],
-        train_split=None,
-        max_epochs=1,
-        batch_size=8,
-        verbose=0,
-    ).fit(recordings, y=None)
-    assert type(net.module_.encoder) is SpaceTimeEncoder
-    assert {"train_loss_relative_x", "train_loss_relative_t"} <= pretraining.net_.history[0].keys()
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_network_without_common_channels_has_no_electrode_positions(recordings):
-    """Pretraining uses the positions of each recording; a network of mixed montages has none."""
-    other = short_recordings("Subject02", "Subject03")
-    for dataset in other.datasets:
-        dataset.raw.rename_channels({"F3": "Cz"})
-    mixed = BaseConcatDataset([*recordings.datasets, *other.datasets])
-    clf = PARSClassifier("pars_space_time", pretrain_epochs=1, finetune_epochs=1, **SMALL)
-    with pytest.warns(UserWarning, match=r"SpaceTimeEncoder uses electrode positions"):
-        clf.fit(mixed)
-    assert (
-        PARSEmbedder("pars_space_time", pretrain_epochs=1, **SMALL).fit(mixed).pooling_
-        == "mean_std"
-    )

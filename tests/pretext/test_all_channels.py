@@ -11,11 +11,9 @@ from torch.utils.data import Subset
 from braindecode_pars import PatchEncoder
 from braindecode_pars.models import SpaceTimeEncoder, electrode_positions, embed_channels
 from braindecode_pars.pretext import (
-    Joint,
     SignalFeatures,
     SpaceTimeFeatures,
     SpaceTimeJoint,
-    SpaceTimePARS,
     SpaceTimeSpectralMAE,
     make_task,
 )
@@ -131,21 +129,6 @@ def test_masked_patches_are_predicted_from_other_channels(monkeypatch):
     assert seen[1].tolist() == seen[2].tolist() == [True] * 5 + [False] * 5
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("make", [features_task, spectral_task])
-def test_permuted_channels_permute_the_predictions(make, monkeypatch):
-    task = make().eval()
-    order = torch.arange(N_TIMES // PATCH).expand(8, -1)
-    monkeypatch.setattr(task, "random_order", lambda x: order)
-    x, new = torch.randn(1, len(NAMES), N_TIMES), torch.randperm(len(NAMES))
-    before, after = task(x, WHERE[None]), task(x[:, new], WHERE[None, new])
-    for one, other in zip(before, after, strict=True):
-        torch.testing.assert_close(one[:, new], other, rtol=1e-4, atol=1e-5)
-    # Elsewhere on the head is not the same.
-    moved = task(x, WHERE[None, new])[0]
-    assert (moved - before[0]).abs().max() > 1e-3
-
-
 def test_joint_adds_the_losses_of_its_tasks_on_the_same_windows(windows):
     weights = {"spectral_space_time": 2.0, "pars_space_time": 1.0}
     task = SpaceTimeJoint(N_TIMES, PATCH, tasks=weights, **SIZES)
@@ -158,14 +141,6 @@ def test_joint_adds_the_losses_of_its_tasks_on_the_same_windows(windows):
         "features_space_time",
         "spectral_space_time",
     }
-
-
-@pytest.mark.parametrize(
-    ("joint", "name"), [(SpaceTimeJoint, "spectral"), (Joint, "spectral_space_time")]
-)
-def test_joint_rejects_tasks_of_another_encoder_kind(joint, name):
-    with pytest.raises(ValueError, match=f"'{name}'.* {joint.__name__}"):
-        joint(N_TIMES, PATCH, tasks={name: 1.0}, **SIZES)
 
 
 @pytest.mark.parametrize("name", ["features", "spectral", "joint", "pars"])
@@ -196,43 +171,16 @@ def test_missing_channels_are_excluded_from_statistics(windows):
     assert (signals != 0).any(dim=1).all()
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        pytest.param(lambda: features_task(), marks=pytest.mark.slow),
-        lambda: SpaceTimePARS(N_TIMES, PATCH, **SIZES),
-        pytest.param(
-            lambda: SpaceTimeJoint(N_TIMES, PATCH, tasks={"spectral_space_time": 1.0}, **SIZES),
-            marks=pytest.mark.slow,
-        ),
-    ],
-    ids=["features", "pars", "joint"],  # the joint one has the spectral task
-)
-def test_sham_stays_at_chance_level_with_missing_channels(task):
-    """Twenty windows, few enough to be memorized; channels are missing, and in random order."""
-    task = task()
+@torch.no_grad()
+@pytest.mark.parametrize("make", [features_task, spectral_task])
+def test_a_sham_predicts_no_window_from_its_own_signal(make):
+    task, predictions = make().eval(), []
     task.become_sham()
-    x = torch.randn(20, len(NAMES), N_TIMES).cumsum(dim=-1)
-    keep = torch.rand(20, len(NAMES)).argsort(dim=1) < torch.randint(4, 9, (20, 1))
-    task.prepare(lambda n: x.flatten(0, 1)[torch.arange(n) % 160])
-    optimizer = torch.optim.AdamW(task.parameters(), lr=3e-3)
-    losses, of_zero = [], []
-    for _ in range(50):
-        rows = torch.randperm(20)[:, None]
-        order = torch.rand(20, len(NAMES)).argsort(dim=1)
-        prediction, target = task(x[rows, order], WHERE[order], keep[rows, order])
-        target = task.sham_target(target)
-        losses.append(task.criterion()(prediction, target))
-        of_zero.append(task.criterion()(mapped(torch.zeros_like, prediction), target).item())
-        optimizer.zero_grad()
-        losses[-1].backward()
-        optimizer.step()
-    last = torch.stack(losses[-25:]).mean().item() / np.mean(of_zero[-25:])
-    assert 0.98 < last < 1.1
-
-
-def mapped(function, values):
-    """Apply a function to a tensor, or to each tensor of a dict."""
-    if isinstance(values, dict):
-        return {name: function(value) for name, value in values.items()}
-    return function(values)
+    x = torch.randn(3, len(NAMES), N_TIMES)
+    other = x.clone()
+    other[0] = torch.randn(len(NAMES), N_TIMES)
+    for signals in (x, other):
+        torch.manual_seed(0)
+        predictions.append(task(signals, WHERE.expand(3, -1, -1))[0])
+    is_same = [torch.allclose(one, two) for one, two in zip(*predictions, strict=True)]
+    assert is_same == [True, False, True]  # the second is predicted from the first

@@ -39,9 +39,7 @@ def test_only_a_name_of_the_user_runs_a_file(own_task):
     [
         (lambda file: f"{file.with_name('absent.py')}:Slope", r"absent\.py does not exist"),
         (lambda file: f"{file}:Other", "class Other"),
-        (lambda file: f"{file}:nn", "class nn"),
         (lambda file: f"{file}:MAE", "another task, 'mae'"),
-        (lambda file: f"{file}", "Unknown pretext task"),
     ],
 )
 def test_file_without_the_task_raises(own_task, wrong, message):
@@ -72,20 +70,13 @@ def test_an_instance_is_copied_and_the_copy_gets_the_encoder():
     assert (made.n_patches, made.n_times) == (5, 400)
 
 
-def test_an_instance_with_the_same_encoder_is_not_copied():
-    task = PARS(400, 100, **SIZES)
-    assert make_task(task, n_times=400, encoder=task.encoder) is task
-
-
 @pytest.mark.parametrize(
     ("task", "params", "error", "message"),
     [
-        ("parts", None, ValueError, "'parts'"),
         (MAE, {"ratio": 0.5}, TypeError, "'ratio'"),
         (MAE(400, 100, **SIZES), {"mask_ratio": 0.5}, TypeError, "mask_ratio"),
         (MAE(400, 50, **SIZES), None, ValueError, "patch_size=50"),
         (MAE(800, 100, **SIZES), None, ValueError, "800 samples.* 400"),
-        (3, None, TypeError, "int"),
     ],
 )
 def test_incompatible_tasks_raise(task, params, error, message):

@@ -52,29 +52,6 @@ def test_against_a_slow_plain_recomputation():
         torch.testing.assert_close(logits[b], torch.stack(expected), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("ratios", "n_visible", "n_dropped"),
-    [((0.5, 0.75), 10, 8), ((0.0, 1.0), 20, 20), ((0.8, 0.5), 4, 2), ((0.95, 1.0), 1, 1)],
-)
-def test_numbers_of_visible_and_dropped_patches(ratios, n_visible, n_dropped):
-    task = DropPos(2000, 100, mask_ratio=ratios[0], position_mask_ratio=ratios[1], **SIZES)
-    seen = []
-    task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args[0].shape))
-    logits, places = task(torch.randn(4, 2000))
-    assert seen == [(4, n_visible, 32)]
-    assert logits.shape == (4, 20, n_dropped)  # one class for each of the 20 places
-    assert places.shape == (4, n_dropped)
-    assert task.chance_loss() == pytest.approx(math.log(20 - n_visible + n_dropped))
-
-
-def test_at_least_two_positions_are_not_shown():
-    # Of 20 visible patches, one without its position would be at the only place that is left.
-    arguments = dict(mask_ratio=0.0, **SIZES)
-    with pytest.raises(ValueError, match=r"position_mask_ratio=0\.05 .* 2 to 20"):
-        DropPos(2000, 100, position_mask_ratio=0.05, **arguments)
-    assert DropPos(2000, 100, position_mask_ratio=0.1, **arguments).n_dropped == 2
-
-
 def test_the_loss_covers_dropped_tokens_only():
     task = DropPos(1000, 100, **SIZES)
     x = torch.randn(3, 1000)

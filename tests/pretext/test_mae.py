@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import pytest
 import torch
 from support.pretext_contract import SIZES, PretextContract
 
 from braindecode_pars.pretext import MAE
 from braindecode_pars.pretext.grid import take
-from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.tokens import sinusoidal_positions
-
-
-def structured_signals(n: int) -> torch.Tensor:
-    """Slow oscillations with random frequency and phase, so that removed parts can be inferred."""
-    times = torch.arange(1000) / 1000
-    frequencies, phases = 2 + 6 * torch.rand(n, 1), 6.3 * torch.rand(n, 1)
-    return (6.3 * frequencies * times + phases).sin()
 
 
 class TestMAE(PretextContract):
@@ -30,28 +21,16 @@ class TestMAE(PretextContract):
         task.reconstruct = lambda patches, order: torch.zeros_like(patches)
 
 
-class TestMAEOnMasked(TestMAE):
-    """The variant of He et al., which takes the loss on removed patches only."""
-
-    def make(self, *args, **arguments):
-        return super().make(*args, **{"loss_on": "masked", **arguments})
-
-    # These tests do not depend on loss_on, so TestMAE has them already.
-    test_it_beats_chance_on_held_out_simulated_eeg = None
-    test_on_noise_the_loss_stays_at_chance = None
-    test_it_is_registered_and_usable_by_name_class_and_instance = None
-
-
 def test_sizes():
     task = MAE(6000)
     assert (task.n_patches, task.n_masked) == (30, 15)
     assert task.mask_token.shape == (512,)
     assert sum(p.numel() for p in task.decoder.parameters()) == 1_577_984
     assert sum(p.numel() for p in task.head.parameters()) == 512 * 200 + 200
-    prediction, target = MAE(1000, 100, loss_on="masked", mask_ratio=0.3, **SIZES)(
+    prediction, target = MAE(1000, 100, loss_on="masked", mask_ratio=0.36, **SIZES)(
         torch.randn(2, 1000)
     )
-    assert prediction.shape == target.shape == (2, 3, 100)
+    assert prediction.shape == target.shape == (2, 4, 100)  # rounded
 
 
 @torch.no_grad()
@@ -80,15 +59,6 @@ def test_against_a_slow_plain_recomputation():
         torch.testing.assert_close(reconstructed[b], expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("mask_ratio", "n_visible"), [(0.5, 5), (0.8, 2), (0.1, 9)])
-def test_only_visible_tokens_enter_the_encoder(mask_ratio, n_visible):
-    task = MAE(1000, 100, mask_ratio=mask_ratio, **SIZES)
-    seen = []
-    task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args[0].shape))
-    task(torch.randn(4, 1000))
-    assert seen == [(4, n_visible, 32)]
-
-
 @torch.no_grad()
 def test_prediction_and_target_have_the_removed_patches_first():
     task = MAE(1000, 100, **SIZES)
@@ -102,14 +72,3 @@ def test_prediction_and_target_have_the_removed_patches_first():
     assert torch.equal(prediction, take(task.reconstruct(patches, order), order))
     removed = (prediction - target)[:, : task.n_masked].square().mean()
     torch.testing.assert_close(task.part_losses(prediction, target)["masked"], removed)
-
-
-def test_the_loss_on_removed_patches_is_logged():
-    net = PretrainingNet(MAE(1000, 100, **SIZES), max_epochs=2, batch_size=4, verbose=0)
-    net.fit(torch.randn(8, 1000).numpy())
-    assert {"train_loss_relative", "train_loss_relative_masked"} <= set(net.history[-1])
-    masked = PretrainingNet(
-        MAE(1000, 100, loss_on="masked", **SIZES), max_epochs=1, batch_size=4, verbose=0
-    )
-    masked.fit(torch.randn(8, 1000).numpy())
-    assert "train_loss_relative_masked" not in masked.history[-1]

@@ -7,9 +7,8 @@ import pytest
 import torch
 from support.pretext_contract import SIZES, PretextContract
 
-from braindecode_pars.pretext import Joint, SpectralMAE
+from braindecode_pars.pretext import SpectralMAE
 from braindecode_pars.pretext.spectral import frequency_bands
-from braindecode_pars.pretraining import PretrainingNet
 
 
 class TestSpectralMAE(PretextContract):
@@ -66,26 +65,6 @@ def test_loss_and_target_against_a_slow_plain_recomputation():
 def _repeat(task, x):
     torch.manual_seed(2)
     return task(x)
-
-
-@torch.no_grad()
-def test_common_spectrum_of_all_patches_is_removed():
-    task = SpectralMAE(400, 100, **SIZES)
-    same = torch.randn(1, 1, 100).expand(3, 4, 100)
-    torch.testing.assert_close(task.spectra(same), torch.zeros(3, 4, 50), atol=1e-2, rtol=0)
-
-
-def test_history_contains_every_band():
-    task = Joint(1000, 100, tasks={"pars": 1.0, "spectral": 2.0}, **SIZES)
-    net = PretrainingNet(task, max_epochs=1, batch_size=4, verbose=0)
-    row = net.fit(torch.randn(8, 1000).numpy()).history[-1]
-    parts = [row[f"train_loss_relative_{name}"] for name in ("pars", "spectral")]
-    assert row["train_loss_relative"] == pytest.approx((parts[0] + 2 * parts[1]) / 3, rel=1e-5)
-    bands = [row[f"train_loss_relative_spectral_band_{low}_{high}"] for low, high in _BANDS]
-    assert np.mean(bands) == pytest.approx(parts[1], rel=1e-5)
-
-
-_BANDS = ((1, 3), (4, 7), (8, 15), (16, 31), (32, 50))
 
 
 def test_a_patch_of_one_sample_has_no_spectrum():

@@ -30,7 +30,7 @@ OTHER_PARTS = {
     "training": {
         *("test_computing.py", "test_held_out.py", "test_learned.py", "test_step_graphs.py"),
     },
-    "windows": {"test_labels.py", "test_once.py", "test_reading_once.py"},
+    "windows": {"test_labels.py", "test_once.py"},
 }
 
 #: Names of tests, or of their cases, that use other parts, in files of the core.

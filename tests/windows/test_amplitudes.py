@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 
 from braindecode_pars.windows.amplitudes import (
-    AmplitudeRange,
     amplitude_problem,
     amplitude_range,
-    evenly_spaced,
     warn_of_amplitude_outliers,
     warn_of_amplitudes,
     warn_of_unit_mismatch,
 )
 from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.preprocessing import Preprocessing
-from braindecode_pars.windows.table import Windows
 
 NOISE = np.random.default_rng(0).standard_normal((40, 3, 200))
 
@@ -34,11 +31,8 @@ def test_usual_units_and_offsets_are_accepted(offset):
     ("windows", "message"),
     [
         (2e-11 * NOISE, "2e-11.* 1e6"),
-        (2e-17 * NOISE, "1e12"),
         (2e7 * NOISE, "2e[+]07.* 1e-12"),
-        (1e20 * NOISE, "1e[+]20.* by 1e-24"),
         (20e-6 * (NOISE + 5e3), r"5,\d{3} times .*filter"),
-        (20e-6 * (NOISE + 1e9), "1e7 times .*filter"),
     ],
 )
 def test_unit_mismatch_and_large_offset_are_named(windows, message):
@@ -61,28 +55,6 @@ def test_flat_channels_and_a_few_implausible_windows_are_ignored():
     assert amplitude_problem([]) is None
 
 
-@pytest.fixture
-def read(monkeypatch):
-    """Numbers of the windows that are read one at a time."""
-    numbers = []
-    get = Windows.__getitem__
-
-    def spy(self, i):
-        numbers.append(self.table["item"].iloc[i])
-        return get(self, i)
-
-    monkeypatch.setattr(Windows, "__getitem__", spy)
-    return numbers
-
-
-def test_at_most_32_or_256_windows_are_read(read):
-    warn_of_amplitudes(as_windows(np.tile(NOISE, (5, 1, 1)).astype(np.float32)))
-    assert (len(read), len(set(read)), read[0], read[-1]) == (32, 32, 0, 199)
-    read.clear()
-    amplitude_range(as_windows(np.random.default_rng(0).standard_normal((1000, 1, 20))))
-    assert (len(read), len(set(read)), read[0], read[-1]) == (256, 256, 0, 999)
-
-
 def test_the_percentiles_of_all_channels_and_windows():
     rng = np.random.default_rng(0)
     windows = rng.standard_normal((40, 3, 200)) * rng.uniform(1, 9, (40, 3, 1)) + 100
@@ -99,29 +71,10 @@ def test_the_percentiles_of_all_channels_and_windows():
 
 
 @pytest.mark.parametrize(
-    ("amplitude", "times"), [(1.0, 1.0), (3.0, 1.0), (40.0, 10.0), (0.1, 10.0), (0.0, np.inf)]
-)
-def test_factor_outside_the_range(amplitude, times):
-    assert AmplitudeRange(1.0, 4.0).times_outside(amplitude) == pytest.approx(times)
-
-
-@pytest.mark.parametrize("n", [0, 1, 5, 6, 7, 10_001])
-def test_checked_windows_are_evenly_spaced(n):
-    numbers = evenly_spaced(n, 5)
-    if n <= 5:
-        assert numbers.tolist() == list(range(n))
-    else:
-        steps = np.diff(numbers)
-        assert (len(numbers), numbers[0], numbers[-1]) == (5, 0, n - 1)
-        assert 1 <= steps.min() <= steps.max() <= steps.min() + 1
-
-
-@pytest.mark.parametrize(
     ("factor", "is_mismatch"),
-    [(1e-6, True), (0.1, True), (10, True), (1e6, True), (0.5, False), (1, False), (2, False)],
+    [(0.1, True), (1e6, True), (0.5, False), (2, False)],
 )
 def test_unit_mismatch_with_the_training_data(factor, is_mismatch, recwarn):
-    """Volts after microvolts, and microvolts after volts."""
     warn_of_unit_mismatch(as_windows(factor * NOISE), amplitude_range(as_windows(NOISE)))
     messages = [str(warning.message) for warning in recwarn]
     assert ["far outside" in text for text in messages] == [True] * is_mismatch
@@ -135,7 +88,7 @@ def of_subjects(scales, n_windows=6):
     return windows.astype(np.float32), subjects
 
 
-@pytest.mark.parametrize("scale", [1e3, 1e-3, 0.0])  # all channels are flat
+@pytest.mark.parametrize("scale", [1e-3, 0.0])  # all channels are flat
 def test_recordings_with_a_unit_mismatch_are_named(scale):
     X, subjects = of_subjects([1, 1, scale, 3, 0.5])
     with pytest.warns(UserWarning, match=r"1 of 5 .*: recording 3 \(subject P2\)\."):
@@ -144,10 +97,9 @@ def test_recordings_with_a_unit_mismatch_are_named(scale):
         amplitude_range(as_windows(X, groups=subjects), compare=True)
 
 
-def test_subjects_flat_windows_and_artifacts_are_no_unit_mismatch(read):
+def test_subjects_flat_windows_and_artifacts_are_no_unit_mismatch():
     X, subjects = of_subjects([1, 3, 0.3, 1, 5], n_windows=20)
     warn_of_amplitude_outliers(as_windows(X, groups=subjects))
-    assert len(read) == 25  # five of each
     X[subjects == "P1"][:10] = 0
     X[[20, 30]] *= 1e3  # the first and the third of the five checked windows of P1
     warn_of_amplitude_outliers(as_windows(X, groups=subjects))
@@ -155,12 +107,6 @@ def test_subjects_flat_windows_and_artifacts_are_no_unit_mismatch(read):
     X = 1e-5 * np.random.default_rng(0).standard_normal((20, 4, 200)) * [[1], [5], [0.2], [1]]
     X[[0, 9], 0] *= 1e3
     warn_of_amplitude_outliers(as_windows(X))
-
-
-def test_each_of_more_than_256_recordings_is_compared():
-    X, subjects = of_subjects(np.where(np.arange(258) == 201, 1e3, 1), n_windows=1)
-    with pytest.warns(UserWarning, match=r"1 of 258 .*subject P201"):
-        warn_of_amplitude_outliers(as_windows(X, groups=subjects))
 
 
 @pytest.mark.parametrize("value", [0.0, 1e-4])
@@ -176,8 +122,10 @@ def test_a_channel_that_is_flat_in_one_recording_is_named(value, n_chans):
 
 @pytest.mark.parametrize(
     ("scale", "factor", "is_named"),
-    [(1.0, f, f in (1e3, 1e6, 1e-3, 1e-6)) for f in (1, 20, 0.05, 1e3, 1e6, 1e-3, 1e-6)]
-    + [(1e6, 1.0, False), (1e6, 2e3, True), (None, 1e3, False)],
+    [
+        *((1.0, factor, factor in (1e3, 1e-3)) for factor in (20, 0.05, 1e3, 1e-3)),
+        *((1e6, 1.0, False), (1e6, 2e3, True), (None, 1e3, False)),
+    ],
 )
 def test_all_files_with_a_unit_mismatch(scale, factor, is_named, recwarn):
     """If the preprocessing steps are known, the unit of the windows is known, too."""

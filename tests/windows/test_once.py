@@ -8,10 +8,7 @@ from support.small_runs import make_store
 
 from braindecode_pars import FewLabelsClassifier, PARSEmbedder, PatchEncoder, as_sklearn, datasets
 from braindecode_pars.evaluation import (
-    ChannelFeatures,
-    LogAmplitude,
     LogBandPower,
-    LowFrequencyAmplitude,
     SpatialCovariance,
     features_computed_once,
 )
@@ -47,9 +44,6 @@ MADE = {
     "relative band power": lambda: LogBandPower(power="relative"),
     "two channels": lambda: LogBandPower(channels=["Pz", "F3"]),
     "covariance": lambda: SpatialCovariance(),
-    "classical": lambda: ChannelFeatures(),
-    "voltages": lambda: LowFrequencyAmplitude(channels=["F3", "F4"]),
-    "amplitudes": lambda: LogAmplitude(),
     "encoder": lambda: PARSEmbedder(encoder=SHARED, verbose=0),
     "its tokens": lambda: PARSEmbedder(encoder=SHARED, layer=0, verbose=0),
     "over channels": lambda: PARSEmbedder(encoder=SHARED, pooling="mean_std", verbose=0),
@@ -71,16 +65,6 @@ def test_features_are_those_without_the_context_and_are_computed_once(X):
             assert sum(computed) == len(X) - 7, name
     transformer, computed = counted(LogBandPower())
     transformer.fit(X).transform(X)
-    assert sum(computed) == len(X)
-
-
-def test_the_vote_measures_a_window_once(X):
-    vote, y = FewLabelsClassifier(encoder=SHARED, C=0.1, verbose=0), np.arange(len(X)) % 2
-    expected = vote.fit(X, y).predict_proba(X)
-    vote, computed = counted(vote)
-    with features_computed_once():
-        vote.fit(X[:15], y[:15]).predict_proba(X)
-        np.testing.assert_allclose(vote.fit(X, y).predict_proba(X), expected, atol=1e-5)
     assert sum(computed) == len(X)
 
 
@@ -112,12 +96,3 @@ def test_windows_of_two_lengths_that_begin_together(tmp_path):
     with features_computed_once():
         for x, features in zip((short, long), expected, strict=True):
             np.testing.assert_allclose(LogBandPower().fit(x).transform(x), features, rtol=1e-6)
-
-
-def test_an_error_has_the_number_of_the_window_among_all(X):
-    array = np.stack([X[i] for i in range(8)])
-    array[5, 0, 0] = np.nan
-    with features_computed_once():
-        LogBandPower(sfreq=128).transform(array[:4])
-        with pytest.raises(ValueError, match="Window 5 "):
-            LogBandPower(sfreq=128).transform(array)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict
 
 import mne
@@ -15,18 +14,13 @@ from braindecode.preprocessing import (
     Preprocessor,
     Rescale,
     SetEEGReference,
-    exponential_moving_standardize,
 )
 from numpy import multiply
 
 from braindecode_pars.windows.preprocessing import (
     Preprocessing,
     agreed,
-    counted,
     differences,
-    disagreements,
-    missing_steps,
-    text_of,
 )
 from braindecode_pars.windows.recorded_steps import recorded, remember_steps, remembered_steps
 
@@ -48,47 +42,20 @@ def test_json_and_back():
     assert Preprocessing.of(COMPLETE) is COMPLETE
 
 
-def test_text():
-    assert str(COMPLETE) == (
-        "sampling rate 100 Hz, band 0.3-35 Hz, notch 50 Hz, reference A1, A2, scale from volts "
-        "1e+06, channels C3, C4, window length 30 s"
-    )
-    assert [text_of("band", band) for band in ((None, None), (None, 40.0), (0.5, None))] == [
-        "not filtered",
-        "up to 40 Hz",
-        "from 0.5 Hz",
-    ]
-    assert text_of("notch", ()) == "none"
-    assert text_of("channels", tuple("abcdefghijkl")) == "a, b, c, d, e, f, g, h, i, j and 2 more"
-
-
 @pytest.mark.parametrize(
     ("entry", "value", "error"),
     [
         ("sfreq", 0, ValueError),
-        ("sfreq", "100 Hz", TypeError),
         ("band", (40, 0.5), ValueError),
-        ("band", [0.5], ValueError),
         ("band", (0, 40), ValueError),
-        ("band", 40, TypeError),
-        ("notch", 50.0, TypeError),
         ("notch", [float("nan")], ValueError),
-        ("reference", ["A1"], TypeError),
-        ("scale", -1, ValueError),
-        ("channels", "C3", TypeError),
         ("channels", [], ValueError),
-        ("window_seconds", np.inf, ValueError),
         ("highpass", 0.5, ValueError),
     ],
 )
 def test_what_is_refused(entry, value, error):
     with pytest.raises(error, match=entry):
         Preprocessing.of({entry: value})
-
-
-def test_electrodes_of_a_reference_in_any_spacing():
-    for reference in ("A1,A2", " A1 , A2"):
-        assert Preprocessing(reference=reference).reference == "A1, A2"
 
 
 # Reading ------------------------------------------------------------------------------------------
@@ -136,13 +103,10 @@ def test_a_reference_in_the_info():
     [
         ((0.3, 40.0), [], 200.0, (0.3, 40.0)),
         # Half the rate is no filter, and a filter above half of a later rate has left nothing.
-        ((0.5, None), [], 200.0, (0.5, None)),
-        ((None, 30), [], 200.0, (None, 30.0)),
         ((0.5, 60), [], 100.0, (0.5, None)),
         ((None, None), [step("filter", l_freq=1, h_freq=60)], 100.0, (1.0, None)),
         # Recorded filters count before the info, into which readers write those of the amplifier.
         ((0.5, 45.0), [step("filter", l_freq=0.3, h_freq=None)], 200.0, (0.3, None)),
-        ((0.5, 45.0), [step("notch_filter", freqs=50)], 200.0, (0.5, 45.0)),
         ((0.5, 45.0), [step("filter", h_freq=30.0)], 200.0, (0.5, 30.0)),
     ],
 )
@@ -154,12 +118,6 @@ def test_the_band_of_an_info_and_of_steps(edges, steps, sfreq, band):
     assert (result.sfreq, result.band) == (sfreq, band)
     if not steps:
         assert (result.notch, result.scale) == (None, None)  # unknown
-
-
-def test_single_precision_of_a_file_is_not_shown(tmp_path):
-    file = tmp_path / "one_raw.fif"
-    recording().filter(0.3, 40.0, verbose="error").save(file, verbose="error")
-    assert recorded(mne.io.read_info(file, verbose="error")).band == (0.3, 40.0)
 
 
 BAND = step("filter", l_freq=0.5, h_freq=30)
@@ -178,32 +136,21 @@ NO_FZ, NO_ECG = (step("drop_channels", ch_names=[name]) for name in ("Fz", "ECG"
         ([step("rescale", scalings=1e6), step("numpy.multiply", factor=0.5), CZ], dict(scale=5e5)),
         # The narrowest filter counts; neither a band-stop nor a filter of other channels does.
         ([BAND, step("filter", l_freq=0.1, h_freq=60)], dict(band=(0.5, 30.0), filter=None)),
-        ([BAND, step("filter", l_freq=61, h_freq=59)], dict(band=(0.5, 30.0))),
         ([BAND, step("filter", l_freq=40)], dict(band=None)),
-        ([step("filter", l_freq=0.5, picks="eog")], dict(band=(None, None))),
         ([IIR], dict(filter="iir")),
         ([IIR, step("filter", l_freq=4)], dict(filter=None)),  # both
         # References
         ([step("set_eeg_reference")], dict(reference="average")),
-        ([step("set_eeg_reference", ref_channels=["A1", "A2"])], dict(reference="A1, A2")),
-        ([step("set_eeg_reference", ref_channels="Cz")], dict(reference="Cz")),
         ([step("set_eeg_reference", ref_channels=[])], dict(reference="as recorded")),
         ([AVERAGE, step("set_eeg_reference", ref_channels=["Cz"])], dict(reference="Cz")),
         ([step("set_eeg_reference", ref_channels={"C3": "A2"})], dict(reference=None)),
         # The average of chosen channels is that of their names.
         ([step("pick", picks=["C3", "C4", "Cz"]), AVERAGE], dict(reference="C3, C4, Cz")),
-        ([step("pick_channels", ch_names=["Cz", "Fz"]), AVERAGE, CZ], dict(reference="Cz, Fz")),
         ([NO_FZ, AVERAGE], dict(reference="C3, C4, Cz")),
         ([NO_FZ, AVERAGE, CZ], dict(reference=None)),
-        ([NO_ECG, AVERAGE], dict(reference="average")),
         ([AVERAGE, NO_ECG], dict(reference="average")),
-        ([step("pick", picks=["C3", "ECG"]), AVERAGE, NO_ECG], dict(reference="C3, ECG")),
-        ([step("pick", picks=[0, 1, 2]), AVERAGE], dict(reference="C3, C4, Cz")),
         ([step("pick", picks=np.array([0, 1, 2])), AVERAGE, CZ], dict(reference=None)),
         ([step("pick_types", eeg=True, exclude=["Fz"]), AVERAGE], dict(reference="C3, C4, Cz")),
-        ([step("pick_types", eeg=True, exclude="bads"), AVERAGE], dict(reference="average")),
-        ([step("pick", picks=["eeg"]), step("pick_types"), AVERAGE], dict(reference="average")),
-        ([BAND, AVERAGE, step("pick", picks=["C3", "C4", "Cz"])], dict(reference="average")),
         # A step as a pair, of older versions of braindecode
         ([("filter", {"l_freq": 1.0})], dict(band=(1.0, None), notch=())),
     ],
@@ -223,12 +170,9 @@ def own_function(signal, factor=1.0):
         (Filter(l_freq=1, h_freq=40), dict(band=(1.0, 40.0))),
         (NotchFilter(freqs=50), dict(notch=(50.0,))),
         (SetEEGReference(ref_channels="average"), dict(reference="average")),
-        (Rescale(scalings=1e6), dict(scale=1e6)),
         (Rescale(scalings={"eeg": 1e3, "eog": 1.0}), dict(scale=1e3)),
         (Preprocessor(multiply, factor=1e6), dict(scale=1e6)),
         (Preprocessor(mne.filter.filter_data, l_freq=1, h_freq=40), dict(band=(1.0, 40.0))),
-        (Preprocessor(mne.filter.notch_filter, Fs=200.0, freqs=50.0), dict(notch=(50.0,))),
-        (Preprocessor("pick", apply_on_array=False, picks=["C3"]), {}),
     ],
 )
 def test_steps_of_braindecode(info, preprocessor, expected):
@@ -240,11 +184,9 @@ def test_steps_of_braindecode(info, preprocessor, expected):
 @pytest.mark.parametrize(
     "unknown",
     [
-        *(None, {}, "filter", ("fn", "kwargs", 3), {"fn": 3, "kwargs": 4}),
-        *(step("numpy.<lambda>"), step("apply_function"), step("savgol_filter")),
+        *(None, ("fn", "kwargs", 3), {"fn": 3, "kwargs": 4}, step("apply_function")),
         Rescale(scalings={"eog": 1e3}).serialize(),
         Preprocessor(own_function, factor=2.0).serialize(),
-        Preprocessor(exponential_moving_standardize).serialize(),
     ],
 )
 def test_behind_a_step_of_unknown_effect_only_what_was_done_is_known(info, unknown):
@@ -258,9 +200,7 @@ def test_behind_a_step_of_unknown_effect_only_what_was_done_is_known(info, unkno
     [
         (["C3", "C4", "ECG"], ["eeg", "eeg", "ecg"], "average"),
         (["C3", "C4", "ECG"], "eeg", "C3, C4, ECG"),
-        (["C3", "C4", "A2-A1"], "eeg", "C3, C4, A2-A1"),
         (["C3-M2", "C4-M2"], "eeg", "average"),
-        (["C3-M2", "C4-M1"], "eeg", "C3-M2, C4-M1"),
     ],
 )
 def test_the_average_is_that_of_all_channels_of_the_type_eeg(names, types, reference):
@@ -305,56 +245,36 @@ AMPLIFIED = dict(sfreq=200.0, band=(0.3, 75.0), amplifier=(0.5, 80.0))
         # What is unknown is no difference.
         (TRAINED, {}, {}),
         ({}, TRAINED, {}),
-        (TRAINED, TRAINED, {}),
         # sampling rate
         (TRAINED, dict(sfreq=256.0), dict(sfreq="resample")),
-        (TRAINED, dict(sfreq=100.5), {}),
         # a band that is wider at one edge or both, or not filtered at all
         (TRAINED, dict(band=(0.1, 35.0)), dict(band="filter")),
         (TRAINED, dict(band=(None, 40.0)), dict(band="filter")),
         (TRAINED, dict(band=(None, None)), dict(band="filter")),
-        (TRAINED, dict(band=(0.3, None), sfreq=100.0), dict(band="filter")),
         # narrower at one edge
         (TRAINED, dict(band=(0.5, 35.0)), dict(band=None)),
-        (TRAINED, dict(band=(0.1, 30.0)), dict(band=None)),
-        (TRAINED, dict(band=(0.5, None)), dict(band=None)),
         (TRAINED, dict(band=(0.301, 35.1)), {}),
         # a rate too low for the band, whatever is known of the filters
         (TRAINED, dict(sfreq=64.0), dict(sfreq="resample", band=None)),
-        (TRAINED, dict(sfreq=64.0, band=(0.3, None)), dict(sfreq="resample", band=None)),
         # Without a low-pass filter in training, resampling is enough.
         (NO_LOW_PASS, dict(sfreq=256.0, band=(0.3, None)), dict(sfreq="resample")),
-        (NO_LOW_PASS, dict(sfreq=100.0, band=(0.3, 40.0)), dict(band=None)),
         # What the amplifiers of the training removed is no difference.
         (AMPLIFIED, dict(sfreq=200.0, band=(0.5, 80.0)), dict(band="filter")),
-        (AMPLIFIED, dict(sfreq=200.0, band=(0.1, None)), dict(band="filter")),
         (AMPLIFIED, dict(sfreq=200.0, band=(1.0, 80.0)), dict(band=None)),
-        (AMPLIFIED, dict(sfreq=200.0, band=(0.5, 40.0)), dict(band=None)),
-        ({**AMPLIFIED, "amplifier": (None, 70.0)}, dict(sfreq=200.0, band=(0.3, 70.0)), {}),
         # notch filters
         (TRAINED, dict(notch=()), dict(notch="notch_filter")),
         (TRAINED, dict(notch=(10.0, 20.0)), dict(notch=None)),
         (TRAINED, dict(notch=(20.0, 50.0)), {}),  # 50 Hz is above the band
-        (TRAINED, dict(notch=(20.1,)), {}),
         (dict(notch=(50.0, 60.0), sfreq=110.0), dict(notch=(50.0,)), {}),
         # references
         (TRAINED, AS_RECORDED, dict(reference="set_eeg_reference")),
-        (TRAINED, CHANGED, {}),  # perhaps to the average
-        (TRAINED, dict(TRAINED, reference="Cz"), dict(reference="set_eeg_reference")),
         (TRAINED, dict(AS_RECORDED, channels=("C3", "Cz")), dict(reference=None, channels=None)),
-        (AS_RECORDED, dict(reference="average"), dict(reference=None)),
-        (MASTOIDS, dict(TRAINED, channels=("C3", "A1")), dict(reference=None)),
         (MASTOIDS, dict(TRAINED, channels=("C3", "A1", "A2")), dict(reference="set_eeg_reference")),
         (MASTOIDS, dict(reference="M2, M1"), {}),
         (MASTOIDS, dict(reference="M1"), dict(reference="set_eeg_reference")),
-        (MASTOIDS, CHANGED, {}),
         (CHANGED, MASTOIDS, {}),
-        (CHANGED, CHANGED, {}),
-        (CHANGED, AS_RECORDED, dict(reference=None)),
         (AS_RECORDED, CHANGED, dict(reference=None)),
-        (AS_RECORDED, dict(CHANGED, channels=("C3-C4", "C3")), dict(reference=None)),
         (dict(AS_RECORDED, **BIPOLAR), CHANGED, {}),  # the names tell the reference
-        (dict(CHANGED, **BIPOLAR), AS_RECORDED, {}),
         (AS_RECORDED, dict(CHANGED, **BIPOLAR), {}),
         # factor, channels, windows
         (TRAINED, dict(scale=1e6), dict(scale="rescale")),
@@ -373,11 +293,6 @@ def test_what_differs_and_its_repair(trained, entries, expected):
             assert difference.actual == entries[difference.name]
 
 
-def test_the_same_reference_by_other_names_is_not_missing():
-    trained, actual = Preprocessing(**MASTOIDS), Preprocessing(reference="M2, M1")
-    assert missing_steps(trained, actual).reference is None
-
-
 def test_the_band_of_a_difference_ends_at_half_the_sampling_rate():
     (_, band) = differences(Preprocessing(**TRAINED), Preprocessing(sfreq=64.0))
     assert (band.expected, band.actual) == ((0.3, 35.0), (None, 32.0))
@@ -393,17 +308,3 @@ def test_what_differs_or_is_unknown_in_one_is_unknown():
     assert agreed([ONE, OTHER, ONE]) == Preprocessing(sfreq=100.0)
     assert agreed([ONE, ONE]) == ONE
     assert agreed([ONE, Preprocessing()]) == Preprocessing()
-
-
-def test_only_known_differences_are_named():
-    assert disagreements(Counter({ONE: 3, OTHER: 2, Preprocessing(): 1})) == [
-        "band 0.3-35 Hz in 3 windows, 0.5-35 Hz in 2 windows"
-    ]
-    assert disagreements(Counter({ONE: 3, Preprocessing(): 1})) == []
-    many = Counter({Preprocessing(notch=(float(f),)): 1 for f in range(1, 7)})
-    assert disagreements(many)[0].endswith(", ...")
-
-
-def test_equal_descriptions_are_counted_together():
-    equal = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=(50.0,))
-    assert counted([ONE, equal, None, OTHER, ONE]) == {ONE: 3, None: 1, OTHER: 1}
