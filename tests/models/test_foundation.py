@@ -5,6 +5,8 @@ No file can be downloaded here. The weights are those of small models, made on t
 
 from __future__ import annotations
 
+import re
+import textwrap
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 import safetensors.torch
 import torch
 import torchaudio
+from braindecode.datasets import BaseConcatDataset
 from support.short_windows import first_samples
 from torch import nn
 
@@ -33,6 +36,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 NAMES = sorted(FOUNDATION_MODELS)
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "foundation.rst"
 #: Arguments that make a model small.
 SMALL = {
     "BIOT": dict(num_layers=1, embed_dim=32),
@@ -365,3 +369,15 @@ def test_sampling_rate_without_small_kernel_raises():
         with pytest.raises(ValueError, match=r"200 Hz.*in Hz"):
             Prepare(InputFormat(sfreq=200.0, volts=1.0), sfreq, [])
     assert Prepare(InputFormat(sfreq=200, volts=1.0), np.int16(250), []).ratio == Fraction(4, 5)
+
+
+def test_the_page_loads_a_selfeeg_encoder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"   :name: selfeeg\n\n((?: {3}.*\n|\n)+)", PAGE.read_text("utf-8"))
+    windows = BaseConcatDataset(datasets.mental_arithmetic().datasets[:8])
+    names = {"windows": windows, "safetensors": safetensors, "NetworkClassifier": NetworkClassifier}
+    exec(textwrap.dedent(block), names)
+    probe, encoder = names["probe"], names["encoder"]
+    assert changed(probe, encoder) == set()
+    assert len(probe.load_report_.loaded) == len(encoder.state_dict()) - 2
+    assert probe.score(windows) > 0.5

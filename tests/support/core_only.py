@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 #: Packages that are not imported: of the extras, of tests of other parts, and torchmetrics.
-BLOCKED = ("accelerate", "dask", "distributed", "edfio", "eeglabio", "hmmlearn", "peft")
+BLOCKED = ("accelerate", "dask", "distributed", "edfio", "eeglabio", "peft")
 BLOCKED += ("pyriemann", "rich", "selfeeg", "statsmodels", "torchmetrics", "typer")
 
 #: Folders with tests of the core -> files in which tests also use other parts of the package.
@@ -34,8 +34,7 @@ OTHER_PARTS = {
 }
 
 #: Names of tests, or of their cases, that use other parts, in files of the core.
-OTHER_TESTS = ("feature ensemble", "from_moabb", "from_sleep_physionet")
-OTHER_TESTS += ("test_embedder_returns_one_vector_per_channel",)
+OTHER_TESTS = ("feature ensemble", "test_embedder_returns_one_vector_per_channel")
 
 TESTS = Path(__file__).parents[1]
 
