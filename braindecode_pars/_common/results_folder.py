@@ -148,10 +148,16 @@ class ResultsFolder:
         Raises
         ------
         ValueError
-            If settings differ. The message contains the differences.
+            If settings differ, or stored settings are damaged. The message contains the
+            differences.
         """
         settings = files.as_read(self.settings)
         stored = {**{name: {} for name in self.grows}, **stored}
+        if damaged := [name for name in self.grows if not isinstance(stored[name], Mapping)]:
+            raise ValueError(
+                f"The settings of {self.what} in {self.path} are damaged: {', '.join(damaged)} is "
+                "not a JSON object. Pass another folder."
+            )
         merged = {name: {**stored[name], **settings[name]} for name in self.grows}
         earlier = {name: {entry: merged[name][entry] for entry in stored[name]} for name in merged}
         before, now = (
@@ -170,6 +176,11 @@ class ResultsFolder:
     def get(self, name: str) -> dict[str, Any] | None:
         """Return the content of a JSON file in the folder, or None if it is missing or damaged.
 
+        Raises
+        ------
+        ValueError
+            If there is a folder with the name of the file.
+
         Warns
         -----
         UserWarning
@@ -180,6 +191,8 @@ class ResultsFolder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError as error:
+            if (self.path / name).is_dir():  # the file could not be replaced later
+                raise
             checks.warn_user(f"{error} The file is ignored.")
             return None
 
