@@ -6,24 +6,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from braindecode_pars.plotting.style import (
-    HATCHES,
-    LINES,
-    MARKERS,
-    axes_for,
-    draw_cells,
-    series_style,
-)
+from braindecode_pars.plotting.style import axes_for, draw_cells, series_style
 
 
 def test_pairs_of_color_and_marker_are_unique():
     styles = [series_style(i) for i in range(70)]
     assert len({(style["color"], style["marker"]) for style in styles}) == 70
-
-
-def test_the_first_series_differ_without_color():
-    for differ in (MARKERS, LINES, HATCHES):
-        assert len(set(differ[:5])) == 5
 
 
 def test_given_axes_are_counted():
