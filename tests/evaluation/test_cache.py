@@ -2,12 +2,9 @@
 
 import json
 import shutil
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from fractions import Fraction
 
-import mne
 import numpy as np
 import pandas as pd
 import pytest
@@ -100,12 +97,9 @@ def test_file_names_are_readable_and_unique(tmp_path):
     ("file", "text", "message"),
     [
         ("cache/settings.json", '{"protocol"', r"settings\.json"),
-        ("cache/settings.json", "[]", r"settings\.json"),
         ("cache/settings.json", "{}", "protocol"),
         ("cache/settings.json", json.dumps(FORMAT | {"version": 3}), "version is 4, was 3"),
-        # Version 0.2.0 wrote the settings next to the scores. The scores are of another program.
-        ("settings.json", json.dumps(FORMAT | {"version": 2}), r"settings\.json"),
-        ("scores.csv", "mine", r"scores\.csv"),
+        ("scores.csv", "mine", r"scores\.csv"),  # of another program
     ],
 )
 def test_damaged_settings_and_files_of_others_raise(tmp_path, file, text, message):
@@ -126,13 +120,6 @@ def test_a_cache_can_be_deleted(tmp_path):
     shutil.rmtree(tmp_path / "cache")
     store = FoldStore.open(tmp_path, SETTINGS | {"methods": {"A/ä b": {"C": 5}}})
     assert not store.file_of(FOLD).exists()
-
-
-def test_an_empty_cache_is_used_and_files_of_other_processes_remain(tmp_path):
-    unfinished = tmp_path / "cache" / ".writing-abc"
-    unfinished.mkdir(parents=True)
-    FoldStore.open(tmp_path, SETTINGS)
-    assert unfinished.exists()
 
 
 def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path):
@@ -186,21 +173,21 @@ def test_other_data_have_another_description(nights, name, change):
     assert described(nights) == described(with_subject(nights, 1))
 
 
-def described_windows(X, y, groups):
-    return describe_corpus(Corpus("d", as_windows(X), y, groups, y >= 0, -1, np.full(len(y), None)))
-
-
 def test_every_bit_of_every_window_and_their_order_count(nights):
     X, y, groups = as_sklearn(nights)
     windows = np.stack([X[i] for i in range(len(y))])
-    before = described_windows(windows, y, groups)["samples"]
-    permuted = np.random.default_rng(0).permuted(windows, axis=-1)
-    shuffled = described_windows(permuted, y, groups)["samples"]
+
+    def described(X):
+        none = np.full(len(y), None)
+        return describe_corpus(Corpus("d", as_windows(X), y, groups, y >= 0, -1, none))["samples"]
+
+    before = described(windows)
+    shuffled = described(np.random.default_rng(0).permuted(windows, axis=-1))
     assert all(before[subject] != shuffled[subject] for subject in before)
-    for window in (0, 37, 95):
+    for window in (0, 95):
         changed = windows.copy()
         changed[window, 2, 1000] = np.nextafter(changed[window, 2, 1000], 1)
-        after = described_windows(changed, y, groups)["samples"]
+        after = described(changed)
         assert {one for one in before if before[one] != after[one]} == {str(groups[window])}
 
 
@@ -221,19 +208,9 @@ def test_channels_of_one_recording_count(nights, edit, names):
     assert {name for name in before if before[name] != after[name]} == names
 
 
-@pytest.mark.parametrize("make", [lambda e: e, lambda e: [e[i] for i in range(4)]])
-def test_bad_channels_of_epochs_count(make):
-    info = mne.create_info(["C3", "C4"], 100, "eeg")
-    epochs = mne.EpochsArray(np.ones((4, 2, 10)), info, verbose=0)
-    sensors = set()
-    for bads in ([], ["C3"]):
-        epochs.info.update(bads=bads)
-        described = described_windows(make(epochs), np.arange(4) % 2, np.arange(4) // 2)
-        sensors.add(described["sensors"])
-    assert len(sensors) == 2
-
-
 class Noise:
+    """An augmentation with a seed that no protocol sets."""
+
     def __init__(self, random_state):
         self.random_state = random_state
 
@@ -243,25 +220,15 @@ def encoder_of(seed):
     return PatchEncoder(100, 16, 1, 2, 32)
 
 
-def function_of(value):
-    return FunctionTransformer(kw_args={"a": value})
-
-
 @pytest.mark.parametrize(
     ("make", "place"),
     [
-        (lambda n: function_of(pd.Series([1, n])), "kw_args.a"),
-        (lambda n: function_of(bytes([n])), "kw_args.a"),
-        (lambda n: function_of(Fraction(1, n)), "kw_args.a"),
-        (lambda n: function_of(torch.full((2,), 2**40 + n)), "kw_args.a"),
-        (lambda n: function_of(deque([n])), "kw_args.a"),
-        (lambda n: function_of({"a", "b", n}), "kw_args.a"),
-        (lambda n: function_of([0, n].index), "kw_args.a"),
-        (lambda n: function_of([np.log, np.exp][n - 1]), "kw_args.a"),
+        (lambda n: FunctionTransformer(kw_args={"a": pd.Series([1, n])}), "kw_args.a"),
+        (lambda n: FunctionTransformer(kw_args={"a": torch.full((2,), 2**40 + n)}), "kw_args.a"),
+        (lambda n: FunctionTransformer([np.log, np.exp][n - 1]), "func"),
         (lambda n: FrozenEstimator(DummyClassifier().fit([[0]], [n])), "estimator.learned"),
         (lambda n: PARSClassifier(encoder=encoder_of(n)), "encoder"),
         (lambda n: PARSClassifier(augmentation=[GaussianNoise(n / 2)]), "augmentation[0]"),
-        # A seed that no protocol sets
         (lambda n: PARSClassifier(augmentation=[Noise(n)]), "augmentation[0]"),
     ],
 )
@@ -279,18 +246,10 @@ def contains_itself():
     return noise
 
 
-class HoldsModule:
-    """An object whose pickle differs between equal modules."""
-
-    def __init__(self):
-        self.module = torch.nn.Linear(2, 2)
-
-
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
         (lambda: lambda x: x, "<lambda> cannot be pickled"),
-        (lambda: HoldsModule(), "copy of HoldsModule"),
         (contains_itself, "reference to itself"),
     ],
 )
@@ -300,7 +259,6 @@ def test_what_has_no_digest_has_no_description(make, reason):
 
 
 def test_folds_of_a_method_without_a_description_run_again(short_nights, tmp_path):
-    """The scores of both methods are equal, and only the other method is saved."""
     fits = []
 
     def power(X, calls=fits):
@@ -311,15 +269,13 @@ def test_folds_of_a_method_without_a_description_run_again(short_nights, tmp_pat
         "lambda": make_pipeline(FunctionTransformer(lambda X: power(X)), GaussianNB()),
         "plain": make_pipeline(LogBandPower(), GaussianNB()),
     }
-    arguments = dict(test_subjects=[3], verbose=0, out=tmp_path / "scores")
     for n_calls in (1, 2):
-        with pytest.warns(UserWarning, match=r"lambda \(<lambda> cannot be pickled\)") as result:
-            scores = leave_one_subject_out(methods, short_nights, **arguments)
-        assert sum("not saved" in str(warning.message) for warning in result) == 1
+        with pytest.warns(UserWarning, match=r"lambda \(<lambda> cannot be pickled\)"):
+            leave_one_subject_out(
+                methods, short_nights, test_subjects=[3], verbose=0, out=tmp_path / "scores"
+            )
         files = {file.name.partition("_")[0] for file in (tmp_path / "scores/cache").glob("*.json")}
         assert files == {"plain", "settings.json"}
-        values = scores.pivot(index=["subject", "metric"], columns="method", values="value")
-        assert (values["lambda"] == values["plain"]).all()
         assert len(fits) == 2 * n_calls  # fit and predict
 
 
@@ -367,7 +323,7 @@ def test_all_estimators_get_the_seed_except_a_pretrained_encoder():
     assert embedder.random_state == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
 def test_the_last_bit_of_a_tensor_counts(dtype):
     one = torch.full((2, 3), 2**30 if dtype is torch.int64 else 1.0, dtype=dtype)
     other = one.clone()
@@ -379,10 +335,8 @@ def test_type_and_shape_of_an_array_count():
     array = np.zeros((2, 6), np.float32)
     others = [array.reshape(3, 4), array.view(np.int32), array.astype(object)]
     assert len({digest_array(array), *map(digest_array, others)}) == 4
-    assert digest_array(np.arange(6).reshape(2, 3).T) == digest_array(
-        np.arange(6).reshape(2, 3).T.copy()
-    )
-    assert digest_array(torch.ones(())) != digest_array(torch.zeros(()))
+    transposed = np.arange(6).reshape(2, 3).T
+    assert digest_array(transposed) == digest_array(transposed.copy())
 
 
 def test_packages_count_by_their_version(monkeypatch):

@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import (
     ControlSignals,
     LogBandPower,
@@ -31,14 +30,12 @@ SFREQ, N_SUBJECTS, N_WINDOWS = 100, 12, 16
 
 
 def slopes(X):
-    """Slope of each channel of each window."""
     signals = np.array(X)
     times = np.linspace(-1, 1, signals.shape[-1])
     return signals @ times / (signals @ signals.transpose(0, 2, 1)).trace(axis1=1, axis2=2)[:, None]
 
 
 def powers(X):
-    """Log power of each channel of each window."""
     return np.log(np.array(X).var(axis=-1))
 
 
@@ -67,37 +64,22 @@ def simulated():
 TESTED = dict(test_subjects=range(6), n_train_subjects=[3], seeds=range(2), verbose=0)
 
 
-def left(gains, method):
-    """Return the proportion of the difference of a method that remains, by control."""
-    rows = gains[(gains["method"] == method) & (gains["control"] != "labels")]
-    return rows.set_index("control")["share"]
-
-
 def test_a_difference_in_linear_trends_needs_low_frequencies():
+    methods = {name: METHODS[name] for name in ("slopes", "chance")}
     with pytest.warns(UserWarning, match="'eyes'.*EOG"):
-        scores = controls(METHODS, simulated(), **TESTED)
+        scores = controls(methods, simulated(), **TESTED)
     gains = control_gains(scores, against="chance")
-    sentences, share = describe_controls(gains), left(gains, "slopes")
-    assert share.loc[["slow", "detrended", "phase"]].abs().max() < 0.25
-    assert share["amplitude"] > 0.9
-    first, second, third, *_, last = re.sub(r" \([^)]*\)", "", sentences).splitlines()
+    shares = gains[gains["control"] != "labels"].set_index("control")["share"]
+    assert shares.loc[["slow", "detrended", "phase"]].abs().max() < 0.25
+    assert shares["amplitude"] > 0.9
+    first, limitation, permuted = re.sub(r" \([^)]*\)", "", describe_controls(gains)).splitlines()
     removed, remaining, at_chance = first.split(". ")[-3:]
-    names_removed = "high-pass filtered", "detrended", "phase-randomized", "time-shuffled"
-    names_remaining = "1/f removed", "amplitude-normalized"
-    for name in names_removed:
+    for name in ("high-pass filtered", "detrended"):
         assert name in removed
-        assert name not in remaining
-    for name in names_removed[:2]:
         assert name in at_chance
-    for name in names_remaining:
-        assert name in remaining
-        assert name not in removed
-    assert "slopes" in at_chance
-    assert "powers" in second
-    assert "slow" in third
-    assert "permuted" in last
-    assert "leakage" not in last
-    assert list(scores) == [*SCORES, "test_subject_data", "chance", "control", "note"]
+    assert "amplitude-normalized" in remaining
+    assert "slow" in limitation
+    assert "leakage" not in permuted
     assert [*scores["control"].unique()] == ["none", *(c for c in CONTROLS if c != "eyes")]
     assert set(scores["chance"]) == {0.5}
     [note] = scores["note"].dropna().unique()
@@ -158,8 +140,6 @@ def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(again[again["control"] != "labels"], first)
     stored = pd.read_csv(tmp_path / "run" / "scores.csv")
     np.testing.assert_allclose(stored["value"], again["value"])
-    folders = sorted(path.name for path in (tmp_path / "run").iterdir() if path.is_dir())
-    assert folders == ["labels", "none", "phase"]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "mine.txt").touch()
     with pytest.raises(ValueError, match=r"mine\.txt.* controls"):
@@ -171,9 +151,7 @@ def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
     [
         (dict(controls=["blinks"]), ValueError, "controls must be one of 'slow'"),
         (dict(controls="slow"), TypeError, "controls must be a list, got 'slow'"),
-        (dict(controls=["slow", "slow"]), ValueError, "controls .* slow, slow"),
         (dict(estimators={"A": DummyClassifier()}), ValueError, "estimators, got only A"),
-        (dict(edge=0), ValueError, "edge must be a positive number"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, error, message):
@@ -248,19 +226,10 @@ def test_a_gain_has_the_test_of_paired_tests(values, protocol, n_draws):
 
 
 def test_two_subjects_are_too_few_for_a_gain(values):
-    values |= {("labels", method): values["slow", method] for method in "AB"}
     gains = control_gains(scores_of({key: array[:2] for key, array in values.items()}), against="B")
-    assert gains.loc[:1, ["gain", "without", "score"]].notna().all(axis=None)
+    assert gains[["gain", "without", "score"]].notna().all(axis=None)
     assert gains[["gain_low", "without_p", "lost_p", "score_high"]].isna().all(axis=None)
-    not_significant, permuted = describe_controls(gains).splitlines()
-    assert "CI requires at least 3 subjects" in not_significant
-    assert "3 subjects" in permuted
-
-
-@pytest.mark.parametrize(("score_low", "reason"), [(0.3, "chance level"), (np.nan, "3 subjects")])
-def test_permuted_labels_without_a_test_have_a_reason(score_low, reason):
-    row = gain_of("labels", 0.0, 0.0, 1.0, 1.0, chance_p=np.nan) | dict(score_low=score_low)
-    assert reason in describe_controls(pd.DataFrame([row]))
+    assert "CI requires at least 3 subjects" in describe_controls(gains)
 
 
 def test_scores_and_gains_that_were_read_from_a_file_are_the_same(values, tmp_path):
@@ -270,9 +239,11 @@ def test_scores_and_gains_that_were_read_from_a_file_are_the_same(values, tmp_pa
     result = control_gains(pd.read_csv(tmp_path / "scores.csv"), against="B")
     pd.testing.assert_frame_equal(result.assign(dataset=""), expected)
     result.to_csv(tmp_path / "gains.csv", index=False)
-    read = pd.read_csv(tmp_path / "gains.csv")
-    assert describe_controls(read) == describe_controls(expected)
-    assert "A scores significantly higher than B" in describe_controls(read)
+    assert describe_controls(pd.read_csv(tmp_path / "gains.csv")) == describe_controls(expected)
+    with pytest.raises(ValueError, match=r"'C'.* A, B"):
+        control_gains(scores, against="C")
+    with pytest.raises(ValueError, match="f1, kappa"):  # which one is not chosen by itself
+        control_gains(pd.concat([scores.assign(metric="f1"), scores]), against="B")
 
 
 def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
@@ -294,18 +265,6 @@ def test_the_remaining_proportion_requires_a_significant_difference(values, shif
     assert np.isnan(row["share"])
 
 
-def test_what_is_missing_in_scores_is_named(values):
-    with pytest.raises(ValueError, match=r"'C'.* A, B"):
-        control_gains(scores_of(values), against="C")
-    with pytest.raises(ValueError, match=r"no metric 'f1'.*kappa"):
-        control_gains(scores_of(values), "f1", against="B")
-    scores = scores_of(values)
-    with pytest.raises(ValueError, match="f1, kappa"):  # which one is not chosen by itself
-        control_gains(pd.concat([scores.assign(metric="f1"), scores]), against="B")
-    with pytest.raises(ValueError, match=r"method A"):
-        control_gains(pd.concat([scores, scores.iloc[[0]].assign(value=0.0)]), against="B")
-
-
 def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
     """Return a row of a gain of 0.1 in one control."""
     row = dict(dataset="d", n_train_subjects=4, method="A", against="B", control=control)
@@ -313,7 +272,7 @@ def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
     for name, mean, p in named:
         row |= {name: mean, f"{name}_low": mean - 0.01, f"{name}_high": mean + 0.01}
         row |= {f"{name}_p": p}
-    return dict(row, share=without / 0.1, chance_p=chance_p)
+    return row | dict(chance_p=chance_p)
 
 
 @pytest.mark.parametrize(
@@ -322,14 +281,10 @@ def gain_of(control, without, lost, p_without, p_lost, chance_p=0.001):
         (gain_of("eyes", 0.0, 0.1, 0.9, 0.001), "no longer significantly above zero"),
         (gain_of("eyes", 0.05, 0.05, 0.001, 0.001), "still significantly above zero"),
         (gain_of("eyes", 0.1, 0.0, 0.001, 0.9), "remains significantly above zero"),
-        (
-            gain_of("eyes", 0.2, -0.1, 0.001, 0.001),
-            "significantly larger in the control analysis",
-        ),
+        (gain_of("eyes", 0.2, -0.1, 0.001, 0.001), "significantly larger in the control"),
         (gain_of("eyes", 0.05, 0.05, 0.2, 0.2), "neither significantly above zero nor"),
         # Significantly below zero in the control
         (gain_of("eyes", -0.05, 0.15, 0.001, 0.001), "no longer significantly above zero"),
-        (gain_of("eyes", -0.05, 0.15, 0.001, 0.2), "neither significantly above zero nor"),
     ],
 )
 def test_each_kind_of_result_has_its_sentence(row, sentence):
@@ -345,11 +300,11 @@ def test_data_leakage_is_significant_after_correction(chance_p, is_leak):
     text = describe_controls(pd.DataFrame(rows))
     assert ("leakage" in text) == is_leak
     assert text.count("A with 4 training subjects") == is_leak
+    unknown = pd.DataFrame(rows).assign(chance_p=np.nan)
+    assert "chance level of this metric is unknown" in describe_controls(unknown)
 
 
 class Remembers(ClassifierMixin, BaseEstimator):
-    """A classifier that stores its training data."""
-
     fits: ClassVar[list[tuple]] = []
 
     def fit(self, X, y):

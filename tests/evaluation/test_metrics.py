@@ -22,7 +22,7 @@ from braindecode_pars.evaluation import (
     score_table,
     summarize,
 )
-from braindecode_pars.evaluation.folds import Fold, scored, warn_of_undefined
+from braindecode_pars.evaluation.folds import Fold, scored
 from braindecode_pars.evaluation.metrics import saved_probabilities, undefined_because
 
 RNG = np.random.default_rng(0)
@@ -63,9 +63,7 @@ def test_against_scikit_learn(name, reference):
     [
         ("kappa", "WWWW", "all 4 true labels are 'W'"),
         ("auroc", "WWWW", "all 4 true labels are 'W'"),
-        ("average_precision", "WWWW", "all 4 true labels are 'W'"),
         ("auroc", "WNWA", "'N'"),  # a class that did not occur in training
-        ("average_precision", "WNWA", "'N'"),
         ("accuracy", "", "no labeled windows"),
     ],
 )
@@ -122,7 +120,6 @@ def with_row(values):
         (None, None, r"auroc.* probabilities="),
         (PROBABILITIES, ["N1", "W"], r"\(200, 3\).* \(200, 2\)"),
         (with_row([np.nan, np.nan, np.nan]), CLASSES, r"Row 7 .* nan"),
-        (with_row([np.inf, 0, 0]), CLASSES, r"Row 7 .* inf"),
         (with_row([2.5, -1.5, 0]), CLASSES, r"Row 7 .*-1.5.*predict_proba"),  # logits, sum 1
         (with_row([0.9, 0.9, 0.9]), CLASSES, r"Row 7 .*0.9.*sum to 1"),
     ],
@@ -148,10 +145,7 @@ def test_probabilities_of_a_float32_softmax_are_accepted():
         (["W", "N1", "W"], ["W", "N1", None], r"1 of \d rows of predicted labels"),
         (TRUE, PROBABILITIES, r"shape \(200, 3\)"),
         ([0, 1], [0.2, 0.9], "continuous"),
-        ([0, 1], np.ma.array([1, 1], mask=[True, False]), r"1 of \d rows of predicted labels"),
         ([1, "1"], [1, "1"], "look the same"),
-        ([1, "W"], [1, "W"], "cannot be sorted"),
-        ([{1}, {2}], [{1}, {2}], "hashable"),
     ],
 )
 def test_invalid_labels_raise(true, predicted, message):
@@ -186,10 +180,9 @@ def test_over_subjects_seeds_are_averaged_and_over_seeds_the_pooled_rows_count(o
 
 
 def test_a_single_value_has_no_deviation_in_a_table():
-    one = SCORES[SCORES["subject"].isin([2])].assign(method="one")
+    one = SCORES[SCORES["subject"] == 2].assign(method="one")
     table = score_table(pd.concat([SCORES, one]))
     assert table["kappa"].tolist() == ["0.450 ± 0.212", "0.600"]
-    assert table.attrs["n"] == 2
 
 
 @pytest.mark.parametrize(
@@ -197,7 +190,6 @@ def test_a_single_value_has_no_deviation_in_a_table():
     [
         (SCORES["subject"] != "all", "seeds", "'all'"),
         (SCORES["subject"] == "all", "subjects", "over"),
-        (SCORES["seed"] >= 0, "folds", "'folds'"),
     ],
 )
 def test_missing_rows_raise(rows, over, message):
@@ -205,8 +197,7 @@ def test_missing_rows_raise(rows, over, message):
         summarize(SCORES[rows], over=over)
 
 
-@pytest.mark.parametrize("over", ["subjects", "seeds"])
-@pytest.mark.parametrize("row", [0, -1])
+@pytest.mark.parametrize(("over", "row"), [("subjects", 0), ("seeds", -1)])
 def test_a_score_with_two_values_is_refused(over, row):
     with pytest.raises(ValueError, match=r"same key: subject .*seed"):
         summarize(pd.concat([SCORES, SCORES.iloc[[row]].assign(value=0.99)]), over=over)
@@ -242,15 +233,12 @@ def test_every_subject_and_all_together(pooled):
     assert [row["value"] for row in rows] == pytest.approx([value for *_, value in expected])
 
 
-def test_each_reason_is_in_the_warning_once():
-    undefined = [
-        dict(metric=metric, subject=subject, why=why)
-        for metric, why in (("auroc", "no probabilities"), ("kappa", "one class"))
-        for subject in (range(1, 8) if metric == "auroc" else [3, 3])
-    ]
-    text = "9 scores .*auroc of subject 5 and 2 more: no prob.*; kappa of subject 3: one class"
-    with pytest.warns(UserWarning, match=text):
-        warn_of_undefined(pd.DataFrame([*undefined, dict(metric="f1", subject=1)]))
+def test_a_method_without_probabilities_has_a_warning(short_nights):
+    methods = {"ridge": make_pipeline(LogBandPower(), RidgeClassifier())}
+    wanted = dict(metrics=["auroc", "accuracy"], verbose=0)
+    with pytest.warns(UserWarning, match="^4 scores .*Pipeline has no predict_proba"):
+        scores = leave_one_subject_out(methods, short_nights, **wanted)
+    assert (scores["value"].isna() == (scores["metric"] == "auroc")).all()
 
 
 def test_a_fold_keeps_probabilities_and_later_metrics_use_them(short_nights, tmp_path):
@@ -279,20 +267,6 @@ def test_a_fold_keeps_probabilities_and_later_metrics_use_them(short_nights, tmp
     assert scores["value"].tolist() == pytest.approx(np.mean(of_classes, axis=0), abs=1e-5)
 
 
-def test_a_method_without_probabilities_has_one_warning(short_nights):
-    methods = {"ridge": make_pipeline(LogBandPower(), RidgeClassifier())}
-    with pytest.warns(UserWarning, match="undefined") as caught:
-        scores = leave_one_subject_out(
-            methods, short_nights, metrics=["auroc", "accuracy"], verbose=0
-        )
-    values = scores.pivot(index="subject", columns="metric", values="value")
-    assert values["auroc"].isna().all()
-    assert values["accuracy"].notna().all()
-    (message,) = [str(w.message) for w in caught if "undefined" in str(w.message)]
-    assert message.startswith("4 scores ")
-    assert message.count("Pipeline has no predict_proba") == 1
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_probabilities_are_saved_to_the_last_bit(dtype):
     values = np.random.default_rng(0).dirichlet([1, 1], 50).astype(dtype)
@@ -307,7 +281,6 @@ def test_probabilities_are_saved_to_the_last_bit(dtype):
     ("probabilities", "classes", "reason"),
     [
         (None, [0, 1], "no predict_proba"),
-        (np.full((3, 2), np.nan), [0, 1], "Row 0 of the probabilities is nan, nan"),
         (np.array([[0.5, 0.5], [3.0, -2.0], [0.5, 0.5]]), [0, 1], "Row 1"),  # logits
         (np.ones((3, 2)) / 2, [], "classes_"),
         (np.ones((3, 5)) / 5, [0, 1], "(3, 5) for 3 windows and 2 classes"),

@@ -4,12 +4,10 @@ import warnings
 from itertools import product
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline, make_union
 from support.subjects import LoggingClassifier, fits, with_split
 from torch.utils.data import Subset
@@ -20,12 +18,10 @@ from braindecode_pars import (
     PARSNet,
     PatchEncoder,
     as_sklearn,
-    plotting,
 )
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.estimators import HMMSmoothing
 from braindecode_pars.evaluation import (
-    FoldError,
     LogBandPower,
     leave_one_subject_out,
     transfer,
@@ -46,10 +42,6 @@ def test_every_subject_is_held_out_once_for_each_seed(short_nights, tmp_path):
         for held_out in (4, 3, 2, 1)
         for seed in (3, 4)
     ]
-    assert " ".join(scores) == (
-        "protocol dataset method subject n_train_subjects seed metric value test_subject_data "
-        "chance"
-    )
     keys = scores[["subject", "seed", "method"]].itertuples(index=False, name=None)
     assert list(keys) == list(product((1, 2, 3, 4), (3, 4), ("log", "2")))
     _, y, groups = as_sklearn(short_nights)
@@ -61,8 +53,9 @@ def test_every_subject_is_held_out_once_for_each_seed(short_nights, tmp_path):
 
 @pytest.fixture(scope="module")
 def donor(short_nights):
-    """An encoder that was pretrained on subject 1."""
-    return PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(short_nights, range(6)))
+    """An encoder that was fine-tuned on subject 1."""
+    donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
+    return donor.fit(Subset(short_nights, range(6)))
 
 
 def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
@@ -72,8 +65,7 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
     seen = PARSEmbedder(encoder=tmp_path / "encoder", **TINY)
     unknown = PatchEncoder(100, 16, 1, 2, 32)
     methods = {
-        "probe": make_pipeline(seen, DummyClassifier()),
-        "both": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
+        "seen": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
         "unknown": make_pipeline(PARSEmbedder(encoder=unknown, verbose=0), DummyClassifier()),
     }
     with pytest.warns(UserWarning, match="encoder") as w:
@@ -81,19 +73,8 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
             methods, short_nights, test_subjects=[1, 2], equal_sizes=False, verbose=0
         )
     texts = [str(warning.message) for warning in w]
-    for name in ("probe", "both"):
-        assert sum(f"{name} was pretrained on windows of test subjects 1," in t for t in texts) == 1
+    assert sum("seen was pretrained on windows of test subjects 1," in text for text in texts) == 1
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
-
-
-def test_data_leakage_is_warned_of_before_the_first_fit(short_nights, donor):
-    class Failing(DummyClassifier):
-        def fit(self, X, y):
-            raise RuntimeError("no fit")
-
-    probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), Failing())
-    with pytest.warns(UserWarning, match="test subjects 1,"), pytest.raises(FoldError):
-        leave_one_subject_out({"probe": probe}, short_nights, verbose=0)
 
 
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 0), ("other", 0)])
@@ -120,20 +101,6 @@ def test_the_same_name_in_another_corpus_is_no_data_leakage(short_nights, corpus
     assert len(notes) == (corpus is None)
 
 
-def test_data_leakage_is_detected_inside_searches_and_after_fine_tuning(short_nights):
-    donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
-    donor.fit(Subset(short_nights, range(6, 18)))
-    search = GridSearchCV(
-        make_pipeline(PARSEmbedder(encoder=donor, **TINY), DummyClassifier()),
-        {"dummyclassifier__strategy": ["prior"]},
-        cv=KFold(2),
-    )
-    with pytest.warns(UserWarning, match="was pretrained on") as caught:
-        leave_one_subject_out({"search": search}, short_nights, test_subjects=[1, 2, 3], verbose=0)
-    (leak,) = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
-    assert "test subjects 2, 3," in leak
-
-
 def test_minus_one_is_not_scored_or_a_class(nights):
     masked = BaseConcatDataset(
         nights.datasets, target_transform=lambda label: label if label == 2 else -1
@@ -154,9 +121,6 @@ def test_minus_one_is_not_scored_or_a_class(nights):
     arguments |= dict(metrics=["balanced_accuracy"], unlabeled_label=-1)
     scores = leave_one_subject_out({"a": DummyClassifier()}, shifted, **arguments)
     assert scores["chance"].item() == 0.5
-    ax = plotting.subject_dots(scores, "balanced_accuracy")
-    assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
-    plt.close(ax.figure)
 
 
 SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
@@ -174,7 +138,6 @@ def test_every_dataset_has_its_own_split(nights, tmp_path):
         metrics=["accuracy"],
         verbose=0,
     )
-    assert set(scores["protocol"]) == {"transfer"}
     keys = scores.groupby("dataset")["subject"].unique().map(list).to_dict()
     assert keys == {"given": [4, "all"], "named": [1, 3, "all"]}
     assert scores.groupby("dataset")["n_train_subjects"].unique().map(list).to_dict() == {
@@ -188,7 +151,6 @@ def test_every_dataset_has_its_own_split(nights, tmp_path):
 @pytest.mark.parametrize(
     ("corpora", "test_subjects", "error", "message"),
     [
-        ({}, None, TypeError, "datasets"),
         ([1], None, TypeError, "datasets .* list"),
         ("nights", [4], TypeError, r"test_subjects .* \[4\]"),
         ("nights", {"other": [4]}, ValueError, "'other'.* nights"),
@@ -219,6 +181,7 @@ def network(module, unlabeled=None):
 PIPE = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
 SMOOTHED = HMMSmoothing(DummyClassifier())
 SMOOTHED.classifier_ = encoder([1])
+CALIBRATED = SimpleNamespace(estimator=encoder([1]))
 
 
 @pytest.mark.parametrize(
@@ -229,10 +192,12 @@ SMOOTHED.classifier_ = encoder([1])
         (encoder([3]), [1], [], False),
         (encoder([3], finetune_subjects=None), [1], [], True),
         (SMOOTHED, [1, 2], ["1"], False),
+        (SimpleNamespace(best_estimator_=SMOOTHED), [1], ["1"], False),
+        (SimpleNamespace(calibrated_classifiers_=[CALIBRATED]), [1], ["1"], False),
+        (SimpleNamespace(transformers_=[("a", encoder([1]), [0])]), [1], ["1"], False),
         # Subjects from file names are strings, subjects from tables are numbers, even floats.
         (encoder(["2", "P3", "007"]), [2, 3, 7], ["2", "7"], False),
-        (encoder([2.0, "P3", 7]), [2, 3, "07"], ["2", "07"], False),
-        (encoder(["2", "sub-P3"]), [2.0, "P3"], ["2.0", "P3"], False),
+        (encoder([2.0, "sub-P3", 7]), [2, "P3", "07"], ["2", "P3", "07"], False),
         (encoder(["physionet_mi:1"]), [1, "s01"], [], False),
         # A module or a callback that may have been pretrained elsewhere
         (network(PARSNet), [1], [], False),

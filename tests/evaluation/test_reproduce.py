@@ -36,12 +36,8 @@ def scores(short_nights, folder):
 def test_every_subject_is_tested_once_by_every_method(scores, folder):
     accuracy = scores[scores["metric"] == "balanced_accuracy"]
     tested = accuracy.groupby("method")["subject"].agg(sorted)
-    assert sorted(tested.index) == [
-        "DropPos, head trained",
-        "PARS, head trained",
-        "from scratch",
-        UNTRAINED,
-    ]
+    trained = {f"{task}, head trained" for task in ("DropPos", "PARS")}
+    assert {*tested.index} == {"from scratch", UNTRAINED, *trained}
     assert (tested.map(tuple) == (1, 2, 3, 4)).all()
     assert set(scores["n_train_subjects"]) == {2}
     assert set(scores["seed"]) == {3}

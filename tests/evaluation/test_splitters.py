@@ -176,16 +176,13 @@ def test_a_window_that_ends_at_the_minute_is_within_it():
     assert len(train) == 120 + 100
 
 
-MISSING = {"NaN": np.nan, "None": None, "NA": pd.NA, "text": "nan"}
-
-
-@pytest.mark.parametrize("missing", MISSING.values(), ids=MISSING)
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
-def test_a_missing_subject_raises(splitter, missing):
+def test_a_missing_subject_raises(splitter):
     groups = SUBJECTS.astype(object)
-    groups[:5] = missing
-    with pytest.raises(ValueError, match="5 of 96"):
-        pairs(splitter, groups=groups)
+    for missing in (np.nan, None, pd.NA, "nan"):
+        groups[:5] = missing
+        with pytest.raises(ValueError, match="5 of 96"):
+            pairs(splitter, groups=groups)
     with pytest.raises(ValueError, match="5 of 96"):
         splitter.get_n_splits(None, LABELS, groups)
 
@@ -256,18 +253,14 @@ def test_duplicate_recordings_raise(nights):
 @pytest.mark.parametrize(
     ("splitter", "message"),
     [
-        (LabeledWindows(), "n_windows or minutes"),
         (LabeledWindows(2, minutes=[1]), "n_windows or minutes"),
         (LabeledWindows(20), "n_windows=20 and gap=1"),
         (LabeledWindows(1, gap=-1), "gap"),
         (LabeledSubjects(9, test_subjects=[1]), "n_train_subjects=9 .* 1 to 3"),
-        (LabeledSubjects(0, test_subjects=[1]), "n_subjects"),
         (LabeledSubjects(), "There are no test subjects: "),
         (LabeledSubjects(test_subjects=[1, 2], train_subjects=[2, 3]), r"train_subjects .* 2\."),
         (LabeledSubjects(test_subjects=[1, 2, 3, 4]), "remains .* 1, 2, 3, 4"),
-        (LabeledSubjects(test_subjects=[1], train_subjects=[]), "train_subjects"),
         (LabeledSubjects(cv=KFold(2, shuffle=True, random_state=0)), "GroupKFold"),
-        (LabeledSubjects(cv="groups"), "Expected `cv`"),
         (LabeledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv and test_subjects"),
         (WithinSubject(1), r"at least 2 blocks .* subject 1 has 1\."),
         (LeaveOneSubjectOut([7]), "test_subjects contains 7"),
@@ -299,33 +292,22 @@ def test_random_labels_stay_at_chance(splitter):
 
 
 def test_test_subject_data_is_a_column(nights):
-    centering_data = "all unlabeled"
     methods = {
         "probe": PROBE,
         "centered": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
     }
-    scores = evaluate(
-        methods, nights, LabeledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
-    )
-    assert HMMSmoothing(PROBE).test_subject_data_ == centering_data
-    columns_by_method = (
-        scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
-    )
-    assert columns_by_method["probe", 0] == ["none"]
-    assert columns_by_method["centered", 0] == [centering_data]
-    assert columns_by_method["probe", 2] == columns_by_method["centered", 2] == ["labeled"]
+    wanted = dict(metrics=["balanced_accuracy"], verbose=0)
+    scores = evaluate(methods, nights, LabeledWindows([0, 2]), **wanted)
+    assert HMMSmoothing(PROBE).test_subject_data_ == "all unlabeled"
+    used = scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
+    assert used["probe", 0] == ["none"]
+    assert used["centered", 0] == ["all unlabeled"]
+    assert used["probe", 2] == used["centered", 2] == ["labeled"]
     assert set(scores["n_train_subjects"]) == {3}
-    means = summarize(scores)
-    assert len(means) == 4
-    assert set(means["test_subject_data"]) == set(scores["test_subject_data"])
-    shown = score_table(scores)
-    assert shown.index.names[2:] == ["method", "test_subject_data", "n_windows"]
-    assert len(shown) == 4
-    others = LeaveOneSubjectOut()
-    others = evaluate({"chance": methods["probe"]}, nights, others, metrics=["kappa"], verbose=0)
+    assert len(summarize(scores)) == 4
+    assert score_table(scores).index.names[2:] == ["method", "test_subject_data", "n_windows"]
+    others = evaluate({"chance": PROBE}, nights, LeaveOneSubjectOut(), **wanted)
     assert len(score_table(pd.concat([scores, others]))) == 5  # without n_windows
-    plain = score_table(scores[scores["test_subject_data"] == "none"])
-    assert plain.index.names[2:] == ["method", "n_windows"]
     tests = paired_tests(scores, "balanced_accuracy")
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
 
@@ -507,21 +489,14 @@ def test_names_of_subjects_are_checked(nights):
         (dict(estimators={}), ValueError, "estimators"),
         (dict(estimators=DummyClassifier()), TypeError, "DummyClassifier"),
         (dict(estimators={"A": DummyClassifier}), TypeError, "'A'.*DummyClassifier"),
-        (dict(estimators={"A": 3}), TypeError, "'A'.* 3"),
         (dict(estimators={3: DummyClassifier()}), TypeError, "3"),
-        (dict(metrics=[]), ValueError, "metrics"),
         (dict(metrics="kappa"), TypeError, "'kappa'"),
-        (dict(metrics=3), TypeError, "metrics .* 3"),
-        (dict(metrics=[["kappa"]]), ValueError, r"\['kappa'\]"),
-        (dict(seeds=3), TypeError, "seeds .* 3"),
         (dict(metrics=["auc"]), ValueError, "kappa.* 'auc'"),
         (dict(metrics=["f1", "f1"]), ValueError, "metrics .* f1, f1"),
         (dict(seeds=()), ValueError, "seeds"),
         (dict(seeds=[0.5]), TypeError, r"seeds .* 0\.5"),
-        (dict(seeds=[1, 1]), ValueError, "seeds .* 1, 1"),
         (dict(n_jobs=0), ValueError, "n_jobs .* 0"),
         (dict(out=3), TypeError, "out .* 3"),
-        (dict(n_jobs="2"), TypeError, "n_jobs .* '2'"),
     ],
 )
 def test_invalid_arguments_raise(arguments, error, message):
@@ -539,7 +514,6 @@ def test_invalid_arguments_raise(arguments, error, message):
         ([], "test_subjects"),
         ([1, 1], r"test_subjects .* \[1, 1\]"),
         (["1", 7], "test_subjects .* '1', 7,.* 1, 2"),
-        ([[1]], r"test_subjects .* \[1\]"),
     ],
 )
 def test_unknown_subjects_raise(asked, message):
