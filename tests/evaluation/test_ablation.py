@@ -225,12 +225,6 @@ def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
     assert scores["value"].tolist() == expected["value"].tolist()
 
 
-def test_the_encoder_is_that_of_the_classifier(short_nights):
-    settings = dict(embed_dim=8, tokenizer="linear", pretext="mae")
-    fitted = classifier(**settings).pretrained(short_nights)
-    assert same_weights(fitted.encoder_, embedder(**settings).fit(short_nights).encoder_)
-
-
 def test_other_settings_are_refused_before_pretraining(short_nights, pretrained, tmp_path):
     def again(**params):
         clf = classifier(**{"validation": 0, **params})

@@ -82,29 +82,7 @@ def test_a_difference_in_linear_trends_needs_low_frequencies():
     assert "leakage" not in permuted
     assert [*scores["control"].unique()] == ["none", *(c for c in CONTROLS if c != "eyes")]
     assert set(scores["chance"]) == {0.5}
-    [note] = scores["note"].dropna().unique()
-    assert note.startswith("0 of 12 recordings")
-    assert set(scores["control"][scores["note"].notna()]) == {"slow"}
-
-
-class Peeks(ClassifierMixin, BaseEstimator):
-    """A classifier with data leakage: it reads the labels of the test windows."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict(self, X):
-        return X.y
-
-
-def test_permuted_labels_reveal_data_leakage():
-    methods = {"peeks": Peeks(), "chance": METHODS["chance"]}
-    scores = controls(methods, simulated(), controls=["labels"], **TESTED)
-    sentence = describe_controls(control_gains(scores, against="chance"))
-    assert "peeks with 3 training subjects (1.000" in sentence
-    assert "leakage" in sentence
-    assert "chance with 3" not in sentence
+    assert scores["note"].dropna().iloc[0].startswith("0 of 12 recordings")
 
 
 def test_scores_are_those_of_the_protocols(nights):
@@ -117,9 +95,7 @@ def test_scores_are_those_of_the_protocols(nights):
         expected = label_efficiency(methods, changed, dataset="d", **settings)
         rows = rows.drop(columns=["control", "note"]).reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, expected, check_like=True)
-    [note] = result["note"].dropna().unique()
-    assert note.startswith("4 of 4 recordings")
-    assert "separately" not in note
+    assert result["note"].dropna().iloc[0].startswith("4 of 4 recordings")
     # Without numbers of training subjects: one held-out subject at a time
     once = controls(methods, nights, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
     expected = compare(methods, nights, metrics=["kappa"], verbose=0)
@@ -140,10 +116,6 @@ def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(again[again["control"] != "labels"], first)
     stored = pd.read_csv(tmp_path / "run" / "scores.csv")
     np.testing.assert_allclose(stored["value"], again["value"])
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "mine.txt").touch()
-    with pytest.raises(ValueError, match=r"mine\.txt.* controls"):
-        controls(METHODS, simulated(), **dict(run, out=tmp_path / "other"))
 
 
 @pytest.mark.parametrize(
@@ -251,14 +223,11 @@ def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):
     scores = scores_of(values)
     pooled = scores[scores["subject"] == 0].assign(subject="all", value=9.0)
     [row] = control_gains(pd.concat([scores, pooled]), against="B").to_dict("records")
-    selected = [0, 1, 3, 4, 5, 6, 7]
-    assert row["n_subjects"] == 7
-    assert row["gain"] == pytest.approx(
-        (values["none", "A"] - values["none", "B"])[selected].mean()
-    )
+    differences = np.delete(values["none", "A"] - values["none", "B"], 2, axis=0)
+    assert (row["n_subjects"], row["gain"]) == (7, pytest.approx(differences.mean()))
 
 
-@pytest.mark.parametrize("shift", [-0.2, -0.4], ids=["not significant", "worse"])
+@pytest.mark.parametrize("shift", [-0.2, -0.4])
 def test_the_remaining_proportion_requires_a_significant_difference(values, shift):
     values["none", "A"] += shift
     [row] = control_gains(scores_of(values), against="B").to_dict("records")

@@ -6,8 +6,7 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.subjects import LoggingClassifier, fits, with_split
 
-from braindecode_pars import as_sklearn
-from braindecode_pars.evaluation import label_efficiency, score_predictions
+from braindecode_pars.evaluation import label_efficiency
 from braindecode_pars.evaluation.splitting import draw_subjects
 
 SPLIT = {1: "train", 2: "valid", 3: "train", 4: "test"}
@@ -31,27 +30,6 @@ def test_all_methods_train_on_the_same_draws(short_nights, tmp_path):
     assert scores["metric"].tolist() == ["kappa", "f1", "balanced_accuracy"] * len(rows)
 
 
-def test_pooled_rows_are_over_all_test_windows(short_nights, tmp_path):
-    scores = run(
-        short_nights, tmp_path, n_train_subjects=[2], test_subjects=[4, 2], metrics=["kappa"]
-    )
-    assert scores["subject"].tolist()[:3] == [2, 4, "all"]
-    _, y, groups = as_sklearn(short_nights)
-    test = (groups == 2) | (groups == 4)
-    for seed in (0, 1):
-        # Recompute the predictions from the seed and the number of training windows
-        classifier = LoggingClassifier(tmp_path)
-        assert sorted(draw_subjects([1, 3], 2, seed)) == [1, 3]
-        classifier.classes_, classifier.state_ = sorted(set(y[~test])), [seed, (~test).sum()]
-        predicted = classifier.predict(y[test])
-        result = scores[(scores["seed"] == seed) & (scores["method"] == "A")].set_index("subject")
-        expected = score_predictions(y[test], predicted, "kappa")
-        assert result.loc["all", "value"] == pytest.approx(expected)
-        of_4 = groups[test] == 4
-        expected = score_predictions(y[test][of_4], predicted[of_4], "kappa")
-        assert result.loc[4, "value"] == pytest.approx(expected)
-
-
 class Validating(LoggingClassifier):
     """Has the parameters validation and unlabeled_label, as PARSClassifier."""
 
@@ -67,10 +45,8 @@ class Validating(LoggingClassifier):
 @pytest.mark.parametrize(
     ("cls", "splits", "arguments", "message"),
     [
-        (LoggingClassifier, SPLIT, dict(n_train_subjects=[4]), "n_train_subjects=4.* 3"),
         (LoggingClassifier, SPLIT, dict(n_train_subjects=3), "n_train_subjects .* 3"),
         (LoggingClassifier, SPLIT, dict(n_train_subjects=[2, 2]), "n_train_subjects"),
-        (LoggingClassifier, SPLIT, dict(train_subjects=[3, 4]), "train_subjects .* 4"),
         (Validating, dict.fromkeys(SPLIT), dict(test_subjects=[4]), "None: 18"),
         (Validating, dict.fromkeys(SPLIT, "train"), dict(test_subjects=[4]), "'valid'"),
     ],

@@ -110,7 +110,6 @@ def test_scores_of_probabilities_against_scikit_learn(name, reference):
 
 
 def with_row(values):
-    """Replace row 7 of the probabilities."""
     return np.where(np.arange(200)[:, None] == 7, values, PROBABILITIES)
 
 

@@ -233,14 +233,6 @@ def test_after_erasure_subjects_are_at_chance_level_and_classes_are_not():
     assert set(table["held_out"]) == {"nothing", "time blocks", "subjects"}
 
 
-def test_cosine_is_high_if_subjects_have_the_same_direction(untrained):
-    for own_way, low, high in ((0.0, 0.8, 1.0), (3.0, -0.2, 0.3)):
-        arrays = simulated(class_effect=3.0 * (own_way == 0), own_way=own_way)
-        result = number(audit_subjects(*arrays, n_permutations=50), "class", COSINE)
-        assert low < result["value"] < high
-        assert (result["p"] < 0.05) == (own_way == 0)
-
-
 def test_the_cosine_matches_a_plain_computation(untrained):
     X, classes, subjects, recordings = simulated(own_way=0.3)
     X = (X - X.mean(0)) / X.std(0)
@@ -256,8 +248,9 @@ def test_the_cosine_matches_a_plain_computation(untrained):
     selected = (subjects < N_SUBJECTS - 1) | (classes == 0)
     X = np.concatenate([X[selected], X[~selected] * 0])[: selected.sum()]
     arrays = [each[selected] for each in (classes, subjects, recordings)]
-    result = number(audit_subjects(X, *arrays, n_permutations=5), "class", COSINE)
+    result = number(audit_subjects(X, *arrays, n_permutations=50), "class", COSINE)
     assert result["value"] == pytest.approx(np.mean(cosines), abs=0.02)
+    assert result["p"] < 0.05
 
 
 def test_no_window_is_trained_on_next_to_a_test_window():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,26 @@ FIGURES = {
 }
 
 
-PARTLY = pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
+@pytest.fixture
+def make_scores():
+    """Make a tidy table of all combinations of settings, with values from ``value(row)``."""
+    defaults = dict(
+        protocol="synthetic",
+        dataset="one",
+        method=["PARS", "from scratch"],
+        subject="all",
+        n_train_subjects=10,
+        seed=[0, 1, 2],
+        metric="kappa",
+    )
+
+    def make(value, **varied):
+        settings = {**defaults, **varied}
+        choices = [each if isinstance(each, list) else [each] for each in settings.values()]
+        rows = [dict(zip(settings, row, strict=True)) for row in product(*choices)]
+        return pd.DataFrame([{**row, "value": value(row)} for row in rows])
+
+    return make
 
 
 @pytest.fixture(params=FIGURES)
@@ -41,22 +61,20 @@ def test_tables_that_cannot_be_drawn_are_refused(figure, make_scores):
         figure(scores)
 
 
-@PARTLY
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
-        (dict(value=-1.0), ["PARS", "subject S1"]),  # another run of one fold
-        (dict(control="slow"), ["control", "none, slow"]),
-        (dict(n_windows=4), ["n_windows", "0, 4"]),
+        (dict(value=-1.0), "PARS, subject S1"),  # another run of one fold
+        (dict(control="slow"), r"control \(none, slow\)"),
+        (dict(n_windows=4), r"n_windows \(0, 4\)"),
     ],
 )
-def test_values_that_a_figure_would_average_are_refused(draw, change, words, make_scores):
+def test_values_that_a_figure_would_average_are_refused(figure, change, message, make_scores):
     scores = make_scores(lambda row: 0.5, subject=["S1", "S2"])
     scores = scores.assign(control="none", n_windows=0)
-    draw(pd.concat([scores, scores]))  # the same rows
-    with pytest.raises(ValueError, match=words[0]) as error:
-        draw(pd.concat([scores, scores.iloc[[0]].assign(**change)]))
-    assert words[1] in str(error.value)
+    figure(pd.concat([scores, scores]))  # the same rows
+    with pytest.raises(ValueError, match=message):
+        figure(pd.concat([scores, scores.iloc[[0]].assign(**change)]))
 
 
 def test_bands_of_subjects_are_intervals_of_the_tests_and_those_of_seeds_deviations(make_scores):
@@ -88,32 +106,24 @@ def test_subjects_come_before_pooled_rows(make_scores):
         summarized(scores[is_pooled ^ is_first], ["method"])
 
 
-@pytest.fixture
-def scores(make_scores):
-    return make_scores(lambda row: 0.5, n_train_subjects=[2, 8], subject=["a", "b", "c"])
-
-
-@PARTLY
-def test_a_part_of_the_methods_keeps_its_styles(draw, scores):
-    everything, part = (draw(scores, methods=methods) for methods in (None, ["from scratch"]))
-    styles = [
+@pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
+def test_a_part_of_the_methods_keeps_its_styles(draw, make_scores):
+    scores = make_scores(lambda row: 0.5, n_train_subjects=[2, 8], subject=["a", "b", "c"])
+    everything, part = (
         {line.get_label(): (line.get_color(), line.get_marker()) for line in ax.lines}
-        for ax in (everything, part)
-    ]
-    assert styles[1]["from scratch"] == styles[0]["from scratch"]
-    assert "PARS" in styles[0]
-    assert "PARS" not in styles[1]
+        for ax in (draw(scores), draw(scores, methods=["from scratch"]))
+    )
+    assert part["from scratch"] == everything["from scratch"]
+    assert "PARS" not in part
     for wrong in (["MAE"], [], ["PARS", "PARS"], "PARS"):
         with pytest.raises(ValueError, match="PARS, from scratch"):
             draw(scores, methods=wrong)
 
 
-ODD = ["_mlp", "_cross", "$$", "a $ and $"]  # as they are: neither hidden nor mathematics
-
-
 @pytest.mark.parametrize("name", ["label_efficiency", "ablation_lines"])
 def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(name, make_scores):
-    names = [*ODD, *(f"PARS, pretrained on a corpus of other subjects, run {i}" for i in range(8))]
+    """Names are shown as they are: neither hidden nor as mathematics."""
+    names = ["_mlp", "$$", *(f"PARS, pretrained on a corpus of others, run {i}" for i in range(9))]
     scores = make_scores(
         lambda row: 0.5, method=names, subject=["a", "b"], seed=0, n_train_subjects=[2, 4]
     )
@@ -255,30 +265,24 @@ def of_decoders(make_scores):
     )
 
 
-def draw_lines(scores, x="position_mask_ratio", lines="decoder", **arguments):
-    return plotting.ablation_lines(scores, x=x, lines=lines, **arguments)
-
-
 def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
-    ax = draw_lines(of_decoders, label="Cohen's kappa")
+    ax = plotting.ablation_lines(of_decoders, x="position_mask_ratio", lines="decoder")
     first, second, _ = ax.get_lines()  # and the chance level
     assert [line.get_label() for line in (first, second)] == ["cross_attention", "mlp"]
     np.testing.assert_allclose(first.get_xdata(), [0.2, 0.4, 0.8])
     np.testing.assert_allclose(first.get_ydata(), [0.21, 0.41, 0.81])
     np.testing.assert_allclose(second.get_ydata(), [0.31, 0.51, 0.91])
     assert len(ax.collections) == 2  # the bands
-    assert ax.get_ylabel() == "Cohen's kappa\n(mean ± SD over 3 seeds)"
+    assert ax.get_ylabel() == "kappa\n(mean ± SD over 3 seeds)"
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.2", "0.4", "0.8"]
     # Lines of numbers are sorted.
     numbers = of_decoders.assign(n=of_decoders["decoder"].map({"mlp": 20, "cross_attention": 40}))
-    ax = draw_lines(numbers, lines="n")
+    ax = plotting.ablation_lines(numbers, x="position_mask_ratio", lines="n")
     assert [line.get_label() for line in ax.get_lines()][:2] == ["20", "40"]
 
 
 def test_mistakes_in_settings_of_lines(of_decoders):
-    with pytest.raises(ValueError, match="decoder"):
-        draw_lines(of_decoders, x="decoder")
-    with pytest.raises(ValueError, match="min_gap"):
-        draw_lines(of_decoders, lines="min_gap")
-    with pytest.raises(ValueError, match="sampling"):
-        draw_lines(of_decoders.assign(sampling=None), lines="sampling")
+    scores = of_decoders.assign(sampling=None)
+    for lines in ("decoder", "min_gap", "sampling"):
+        with pytest.raises(ValueError, match=lines):
+            plotting.ablation_lines(scores, x="decoder", lines=lines)
