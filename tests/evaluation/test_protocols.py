@@ -23,12 +23,15 @@ from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.estimators import HMMSmoothing
 from braindecode_pars.evaluation import (
     LogBandPower,
+    label_efficiency,
     leave_one_subject_out,
     transfer,
 )
-from braindecode_pars.evaluation.leaks import find_leaked_subjects, warn_of_leaks
+from braindecode_pars.evaluation.leaks import find_leaked_subjects
+from braindecode_pars.evaluation.splitting import draw_subjects
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
 ALWAYS_2 = DummyClassifier(strategy="constant", constant=2)
 
 
@@ -49,6 +52,58 @@ def test_every_subject_is_held_out_once_for_each_seed(short_nights, tmp_path):
         assert row["value"] == pytest.approx((y[groups == row["subject"]] == 2).mean())
     assert set(scores["n_train_subjects"]) == {3}
     assert set(scores["dataset"]) == {"nights"}
+
+
+def test_all_methods_train_on_the_same_draws(short_nights, tmp_path):
+    methods = {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)}
+    wanted = dict(n_train_subjects=[1, 3], seeds=[0, 1], metrics=["kappa"], verbose=0)
+    scores = label_efficiency(methods, with_split(short_nights, SPLIT), **wanted)
+    expected = [
+        (seed, sorted(draw_subjects([1, 2, 3], n, seed))) for n in (1, 3) for seed in (0, 1)
+    ] * 2
+    assert sorted((fit["seed"], fit["subjects"]) for fit in fits(tmp_path)) == sorted(expected)
+    keys = scores[["n_train_subjects", "seed", "method", "subject"]].to_numpy().tolist()
+    assert keys == [list(row) for row in product((1, 3), (0, 1), "AB", (4, "all"))]
+
+
+class Validating(LoggingClassifier):
+    """Has the parameters validation and unlabeled_label, as PARSClassifier."""
+
+    def __init__(self, folder, validation="split", unlabeled_label=-1, random_state=None):
+        super().__init__(folder, random_state=random_state)
+        self.validation = validation
+        self.unlabeled_label = unlabeled_label
+
+    def predict(self, X):
+        return [2] * len(X)
+
+
+@pytest.mark.parametrize(("validation", "beside"), [("split", [2]), (0.5, [])])
+def test_fixed_validation_subjects_come_beside_the_drawn_ones(
+    short_nights, tmp_path, validation, beside
+):
+    """Two windows of the validation subject have no label, and are not used."""
+    parts = with_split(short_nights, {1: "train", 2: "valid", 3: "train", 4: "test"}).datasets
+    some = parts[1].metadata.assign(target=[-1] * 2 + parts[1].y[2:])
+    parts[1] = EEGWindowsDataset(parts[1].raw, some, parts[1].description)
+    methods = {"A": Validating(tmp_path, validation), "B": DummyClassifier()}
+    wanted = dict(n_train_subjects=[1, 2], seeds=[0], unlabeled_label=-1, verbose=0)
+    scores = label_efficiency(methods, BaseConcatDataset(parts), **wanted)
+    first, second = sorted(fits(tmp_path), key=lambda fit: len(fit["labels"]))
+    assert first["subjects"] == sorted([*draw_subjects([1, 3], 1, 0), *beside])
+    assert second["subjects"] == sorted([1, 3, *beside])
+    assert len(second["labels"]) == 12 + 4 * len(beside)
+    assert sorted(set(scores["n_train_subjects"])) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"), [({}, "None: 18"), (dict.fromkeys(range(1, 5), "train"), "'valid'")]
+)
+def test_fixed_validation_requires_a_split(short_nights, tmp_path, splits, message):
+    windows = with_split(short_nights, splits or dict.fromkeys(range(1, 5)))
+    with pytest.raises(ValueError, match=message):
+        label_efficiency({"A": Validating(tmp_path)}, windows, test_subjects=[4], verbose=0)
+    assert fits(tmp_path) == []
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +164,7 @@ def test_minus_one_is_not_scored_or_a_class(nights):
     with pytest.warns(UserWarning, match="63"):
         scores = leave_one_subject_out({"2": ALWAYS_2}, masked, **arguments)
     assert (scores["value"] == 1).all()
-    # A class, as in SEED, whose classes are -1, 0 and 1.
+    # A class, as in SEED, whose classes are -1, 0 and 1
     shifted = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3 - 1)
     always = DummyClassifier(strategy="constant", constant=-1)  # -1 must occur in training
     arguments |= dict(test_subjects=[1], unlabeled_label=None)
@@ -121,9 +176,6 @@ def test_minus_one_is_not_scored_or_a_class(nights):
     arguments |= dict(metrics=["balanced_accuracy"], unlabeled_label=-1)
     scores = leave_one_subject_out({"a": DummyClassifier()}, shifted, **arguments)
     assert scores["chance"].item() == 0.5
-
-
-SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
 
 
 def test_every_dataset_has_its_own_split(nights, tmp_path):
@@ -208,14 +260,3 @@ CALIBRATED = SimpleNamespace(estimator=encoder([1]))
 def test_leaked_test_subjects_of_all_encoders_are_returned(fitted, tested, leaked, unknown):
     result = find_leaked_subjects(fitted, {subject: subject for subject in tested})
     assert result == {"subjects": leaked, "unknown": unknown}
-
-
-def test_each_method_gets_one_warning():
-    seen = [{"subjects": [], "unknown": unknown} for unknown in (0, 0, 0, 1, 1, 0)]
-    seen[0]["subjects"], seen[1]["subjects"] = ["2"], ["3", "2"]
-    with pytest.warns(UserWarning, match="encoder") as caught:
-        leak, unknown = warn_of_leaks("AABBBC", seen)
-    assert [str(w.message) for w in caught] == [leak, unknown]
-    assert "A was pretrained on windows of test subjects 2, 3," in leak
-    assert "encoder of B" in unknown
-    assert warn_of_leaks("AABBBC", seen, [leak, unknown]) == [leak, unknown]

@@ -54,19 +54,10 @@ def test_differences_are_in_their_rows_and_panels(gains):
     assert texts == ["original", "high-pass filtered", "permuted labels"]
     bottom, top = panels[0].get_ylim()
     assert bottom > top  # the original windows are on top
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda gains: gains.drop(columns="without_low"), "gains .* columns without_low"),
-        (lambda gains: gains.assign(dataset=["a", *"bbbbbbbb"]), "several values of dataset"),
-        (lambda gains: pd.concat([gains, gains.iloc[[0]].assign(gain=0.9)]), "same key: method A"),
-    ],
-)
-def test_wrong_tables_are_named(gains, change, message):
-    with pytest.raises(ValueError, match=message):
-        plotting.control_gains(change(gains))
+    with pytest.raises(ValueError, match="several values of dataset"):
+        plotting.control_gains(gains.assign(dataset=["a", *"bbbbbbbb"]))
+    with pytest.raises(ValueError, match="same key: method A"):
+        plotting.control_gains(pd.concat([gains, gains.iloc[[0]].assign(gain=0.9)]))
 
 
 # Audits ---------------------------------------------------------------------------------------

@@ -78,16 +78,11 @@ def test_one_phase_without_validation_is_one_panel():
     assert ax.get_legend() is None
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (history().drop(columns="phase"), "phase.*epoch"),
-        (pd.concat([history(), history()]), "seed"),
-    ],
-)
-def test_an_invalid_history_raises(table, message):
-    with pytest.raises(ValueError, match=message):
-        plotting.training_curves(table)
+def test_an_invalid_history_raises():
+    with pytest.raises(ValueError, match=r"phase.*epoch"):
+        plotting.training_curves(history().drop(columns="phase"))
+    with pytest.raises(ValueError, match="seed"):
+        plotting.training_curves(pd.concat([history(), history()]))
 
 
 def test_matrices_and_errors_are_drawn_in_the_order_of_time():
@@ -106,7 +101,7 @@ def test_matrices_and_errors_are_drawn_in_the_order_of_time():
     points = axes[3].collections[0].get_offsets()
     expected = np.c_[np.ravel(drawn[1]), np.ravel(drawn[0])]
     np.testing.assert_allclose(points, expected)
-    with pytest.raises(ValueError, match=r"\(2, 3, 3\)"):
-        plotting.shift_matrices(np.zeros((2, 3, 3)), np.zeros((2, 3, 3)))
     with pytest.raises(ValueError, match=r"\(2, 3\)"):
         plotting.shift_matrices(np.zeros((2, 3)), np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="4 axes, got 3"):
+        plotting.shift_matrices(prediction, target, axes[:3])

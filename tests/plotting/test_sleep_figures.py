@@ -110,19 +110,15 @@ def test_other_classes_keep_their_order_and_their_time():
     assert np.isnan(areas(bottom)["rest"]).any(axis=0).tolist() == [False, True, False, True, False]
 
 
-def test_true_classes_by_name():
+def test_true_classes_by_name_or_number():
     true = np.array(["Wake", "N2", None], dtype=object)
     top, _ = plotting.hypnodensity(frame(), true=true)
     assert top.get_title("left") == "agreement 50 % of 2 windows"
     np.testing.assert_array_equal(top.patches[0].get_data().values, [0, -3, np.nan])
-
-
-def test_a_number_is_a_class_and_not_a_position():
+    # A number is a class and not a position.
     numbered = frame(names=["1", "2", "3", "4"])
     top, _ = plotting.hypnodensity(numbered, true=[4.0, 1.0, np.nan])
     assert top.get_title("left").startswith("agreement 100 %")
-    with pytest.raises(ValueError, match="0, 1, 3"):
-        plotting.hypnodensity(frame(), true=[3, 0, 1])
 
 
 def test_order_of_probabilities():
