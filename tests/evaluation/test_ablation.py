@@ -10,10 +10,9 @@ from sklearn.pipeline import make_pipeline
 from support.small_estimators import classifier, embedder, same_weights
 from support.subjects import LoggingClassifier, fits, with_split
 
-from braindecode_pars import PARSClassifier, PARSEmbedder, PatchEncoder, datasets, paper
+from braindecode_pars import PARSClassifier, PARSEmbedder, datasets, paper
 from braindecode_pars.evaluation import GRIDS, LogBandPower, ablation
-from braindecode_pars.evaluation.ablation import configured, pretrains, settings_of
-from braindecode_pars.pretext.base import make_task
+from braindecode_pars.evaluation.ablation import configured, settings_of
 from braindecode_pars.pretrained import load_encoder
 
 GRID = {"position_mask_ratio": (0.4, 0.8)}
@@ -61,18 +60,6 @@ def test_settings_become_parameters_or_pretext_params():
     result = configured(base, GRIDS["joint"]["PARS + MAE"])
     assert result.pretext == "joint"
     assert result.pretext_params == {"task_params": {"pars": base.pretext_params}}
-
-
-@pytest.mark.parametrize("name", GRIDS)
-def test_every_setting_of_the_grids_makes_a_task(name):
-    base = PARSClassifier(**paper.CLASSIFIER)
-    for settings in settings_of(GRIDS[name]).values():
-        clf, encoder = configured(base, settings), PatchEncoder(200, 16, 1, 2, 32)
-        task = make_task(clf.pretext, n_times=6000, encoder=encoder, task_params=clf.pretext_params)
-        task = getattr(task, "parts", {"pars": task})["pars"]
-        for setting, value in settings.items():
-            if setting in ("n_patches", "position_mask_ratio"):
-                assert getattr(task, setting) == value
 
 
 @pytest.mark.parametrize(
@@ -141,13 +128,6 @@ def test_validation_subjects_are_scored_by_default(tmp_path, monkeypatch, n_vali
 
 
 # Shared encoders ----------------------------------------------------------------------------------
-
-
-def test_pretrains(tmp_path):
-    assert pretrains(classifier())
-    others = [classifier(**one) for one in (dict(pretext=None), dict(encoder="small"))]
-    others += [classifier(pretrain_epochs=0), LogisticRegression(), LoggingClassifier(tmp_path)]
-    assert not any(map(pretrains, others))
 
 
 def test_each_setting_is_pretrained_once_and_resumed(short_nights, pretrained, tmp_path):

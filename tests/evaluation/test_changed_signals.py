@@ -293,23 +293,13 @@ def test_one_frontal_pair_is_enough_and_half_a_pair_is_not():
     assert changed.any(axis=1).tolist() == [False, False, True, True, True]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(edge=50.0), "edge=50 Hz must be below .* 50 Hz"),
-        (dict(control="order", patch_seconds=2), "1 patches of 200 samples"),
-    ],
-)
-def test_arguments_that_do_not_fit_the_windows_raise(arguments, message):
+def test_arguments_that_do_not_fit_the_windows_raise():
     X = np.random.default_rng(0).normal(size=(2, 2, 300))
-    with pytest.raises(ValueError, match=message):
-        ControlSignals(**{"sfreq": 100, **arguments}).transform(X)
-
-
-@pytest.mark.parametrize("control", ["slow", "aperiodic", "order"])
-def test_an_unknown_rate_is_named(control):
-    with pytest.raises(ValueError, match="rate of the windows is unknown"):
-        ControlSignals(control).transform(np.zeros((2, 2, 300)))
+    with pytest.raises(ValueError, match=r"edge=50 Hz must be below .* 50 Hz"):
+        ControlSignals(edge=50.0, sfreq=100).transform(X)
+    for control in ("slow", "aperiodic", "order"):
+        with pytest.raises(ValueError, match="rate of the windows is unknown"):
+            ControlSignals(control).transform(X)
 
 
 def test_in_a_pipeline_windows_do_not_depend_on_the_batch():

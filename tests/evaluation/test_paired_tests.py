@@ -132,14 +132,6 @@ def test_one_seed_and_cross_validation_have_the_corrected_test(protocol):
     assert row["ci_high"] == pytest.approx(expected.ci_high)
 
 
-def test_the_test_can_be_chosen():
-    a, b = RNG.normal(0.3, 0.1, (3, 6)), RNG.normal(0.2, 0.1, (3, 6))
-    chosen = paired_tests(table("compare", A=a, B=b), test="two-way")
-    pd.testing.assert_frame_equal(chosen, paired_tests(table(A=a, B=b)))
-    with pytest.raises(ValueError, match=r"A and B have 1.* test='corrected'"):
-        paired_tests(table(A=a[:1], B=b), test="two-way")
-
-
 def test_different_subjects_per_seed_are_nested():
     a, b = RNG.normal(0.3, 0.1, (3, 4)), RNG.normal(0.2, 0.1, (3, 4))
     scores = table(A=a, B=b)
@@ -150,8 +142,11 @@ def test_different_subjects_per_seed_are_nested():
     assert row["p"] == pytest.approx(stats.ttest_1samp(of_seeds, 0).pvalue)
     assert (row["n_subjects"], row["n_draws"]) == (12, 3)
     assert row["wins"] == (a > b).sum()
+    # The test can be chosen.
     of_subjects = paired_tests(scores, test="corrected")["p"].item()
     assert of_subjects == pytest.approx(corrected_mean((a - b).ravel(), 5).p)
+    with pytest.raises(ValueError, match=r"A and B have 1.* test='corrected'"):
+        paired_tests(table(A=a[:1], B=b), test="two-way")
 
 
 def test_methods_are_compared_on_their_common_seeds():

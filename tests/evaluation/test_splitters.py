@@ -22,7 +22,6 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from skorch.dataset import Dataset, ValidSplit
 from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
@@ -105,24 +104,11 @@ def test_the_splitter_works_with_scikit_learn(splitter):
         assert np.isfinite(nested).all()
 
 
-def test_splitters_work_with_moabb_and_skorch():
-    from moabb.evaluations.splitters import CrossSubjectSplitter
-
-    metadata = pd.DataFrame(dict(subject=SUBJECTS, session="0", run="0"))
-    theirs = CrossSubjectSplitter(cv_class=LeaveOneSubjectOut).split(LABELS, metadata)
-    assert [(a.tolist(), b.tolist()) for a, b in theirs] == pairs(LeaveOneSubjectOut())
-    data = Dataset(np.arange(96, dtype="float32"), LABELS)
-    valid = ValidSplit(WithinSubject(3))(data, LABELS, groups=SUBJECTS)
-    assert [part.indices.tolist() for part in valid] == [*pairs(WithinSubject(3))[0]]
-
-
 def test_groups_are_needed():
     with pytest.raises(ValueError, match="groups is None"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), np.zeros(4)))
     with pytest.raises(ValueError, match="from subject 5"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[5] * 4))
-    with pytest.raises(ValueError, match="inconsistent"):
-        next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[1, 2]))
 
 
 def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_protocol(nights):
@@ -185,12 +171,6 @@ def test_a_missing_subject_raises(splitter):
             pairs(splitter, groups=groups)
     with pytest.raises(ValueError, match="5 of 96"):
         splitter.get_n_splits(None, LABELS, groups)
-
-
-def test_two_names_of_a_subject_are_a_warning():
-    names = np.array(["a", "b", "P1", "p1"], object)[SUBJECTS - 1]
-    with pytest.warns(UserWarning, match="'P1' and 'p1'"):
-        pairs(LeaveOneSubjectOut(), groups=names)
 
 
 def test_blocks_of_a_subject_have_a_gap():
@@ -380,9 +360,7 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
         folds_of(corpus, LabeledSubjects(test_subjects=[1, 2]))
 
 
-@pytest.mark.parametrize(
-    "cv", [GroupKFold(2), 2, [(np.arange(48), np.arange(48, 96)), (np.arange(48, 96), range(48))]]
-)
+@pytest.mark.parametrize("cv", [2, [(range(48), range(48, 96)), (range(48, 96), range(48))]])
 def test_any_cross_validator_divides_whole_subjects(nights, cv):
     result = subjects_of_folds(nights, cv=cv)
     assert len(result) == 2

@@ -267,15 +267,6 @@ def test_no_window_is_trained_on_next_to_a_test_window():
     assert sorted(tested) == [*range(len(subjects))]
 
 
-def test_subjects_with_one_class():
-    X, _, subjects, recordings = simulated()
-    table = audit_subjects(X, subjects % 2, subjects, recordings, n_permutations=30)
-    assert COSINE not in set(table["measure"])
-    # Erasing the subject also erases the class, which is constant per subject.
-    assert number(table, "class", ACCURACY, "all subjects")["value"] == pytest.approx(0.5)
-    assert number(table, "class", EXPLAINED)["p"] > 0.05
-
-
 def test_several_features_have_one_table(untrained):
     X, classes, subjects, _ = simulated()
     table = audit_subjects({"a": X, "b": X[:, :3]}, classes, subjects, n_permutations=3)

@@ -1,7 +1,5 @@
 """Scores on the worst subjects, against a plain computation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,12 +46,6 @@ def test_against_a_plain_computation(n_subjects, proportion, n_worst):
         assert row.others == pytest.approx(sum(means[row.method, s] for s in others) / len(others))
 
 
-def test_subjects_with_equal_scores_are_in_the_order_of_the_scores():
-    values = {"b": [0.5], "a": [0.5], "c": [0.1], "d": [0.9]}
-    scores = pd.DataFrame(rows_of(values, method="reference"))
-    assert worst_subjects(scores, "reference", proportion=0.5)["subjects"].item() == "c, b"
-
-
 def test_the_subjects_of_a_dataset_are_the_same_for_all_numbers_of_training_subjects():
     """Selected by the mean over numbers; each dataset has its own subjects."""
     few = pd.DataFrame(rows_of({"a": [0.0], "b": [0.3], "c": [0.4]}, method="reference"))
@@ -62,6 +54,24 @@ def test_the_subjects_of_a_dataset_are_the_same_for_all_numbers_of_training_subj
     result = worst_subjects(pd.concat([few, many, other]), "reference")
     assert result["subjects"].tolist() == ["b", "b", "z"]
     assert result["worst"].tolist() == [0.3, 0.1, 0.1]
+    # Subjects with equal scores are in the order of the scores.
+    equal = few.assign(subject=["c", "a", "b"], value=[0.5, 0.5, 0.9])
+    assert worst_subjects(equal, "reference", proportion=0.5)["subjects"].item() == "c, a"
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        ({}, dict(reference="tangent space"), "tangent space"),
+        (dict(metric="mae"), {}, r"mae.*kappa"),
+        (dict(subject="P00"), {}, "1 subjects"),
+        ({}, dict(proportion=1.0), "proportion"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(change, arguments, message):
+    scores = random_scores(1 if "subject" in change else 4).assign(**change)
+    with pytest.raises(ValueError, match=message):
+        worst_subjects(scores, **{"reference": "reference", **arguments})
 
 
 def test_pooled_scores_and_subjects_without_a_score_of_each_method_are_excluded():
@@ -74,17 +84,3 @@ def test_pooled_scores_and_subjects_without_a_score_of_each_method_are_excluded(
     expected = worst_subjects(scores[scores["subject"] != "P03"], "reference", proportion=0.5)
     assert result["n_dropped"].tolist() == [1, 1, 1]
     pd.testing.assert_frame_equal(result.assign(n_dropped=0), expected)
-
-
-def test_what_cannot_be_compared_is_refused():
-    scores = random_scores(4)
-    with pytest.raises(ValueError, match="tangent space"):
-        worst_subjects(scores, "tangent space")
-    with pytest.raises(ValueError, match=r"mae.*kappa"):
-        worst_subjects(scores.assign(metric="mae"), "reference")
-    one = scores[(scores["subject"] == "P00") | (scores["method"] == "A")]
-    with pytest.raises(ValueError, match="1 subjects"):
-        worst_subjects(one, "reference")
-    for proportion in (0.0, 1.0):
-        with pytest.raises(ValueError, match="proportion"):
-            worst_subjects(scores, "reference", proportion=proportion)

@@ -1,7 +1,5 @@
 """Close figures after each test."""
 
-from __future__ import annotations
-
 import matplotlib.pyplot as plt
 import pytest
 

@@ -1,7 +1,5 @@
 """Confusion matrices, and the names, order and colors of classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Figures of control analyses and probing analyses: values, cells, colors, rows and columns."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of scores: what they have in common, curves, dots of subjects, and lines of settings."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

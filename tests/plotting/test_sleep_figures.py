@@ -1,7 +1,5 @@
 """Hypnograms, probabilities over time, and a night with example windows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
