@@ -47,6 +47,21 @@ def test_a_grid_of_values_is_all_combinations():
     assert settings_of({"few": {"n_patches": 3}}) == {"few": {"n_patches": 3}}
 
 
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ([1], "list"),
+        ({}, "grid"),
+        ({"strength": "weak"}, "'strength'.* 'weak'"),
+        ({"metric": ["f1"]}, "'metric'"),
+        ({"color": ["red"]}, "'color' .* LoggingClassifier"),
+    ],
+)
+def test_invalid_grids_raise(nights, tmp_path, grid, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ablation(LoggingClassifier(tmp_path), nights, grid, verbose=0)
+
+
 def test_settings_become_parameters_or_pretext_params():
     base = PARSClassifier(pretext_params={"position_mask_ratio": 0.8}, mlp_dim=7)
     result = configured(base, {"n_patches": 20, "embed_dim": 32})
@@ -60,22 +75,6 @@ def test_settings_become_parameters_or_pretext_params():
     result = configured(base, GRIDS["joint"]["PARS + MAE"])
     assert result.pretext == "joint"
     assert result.pretext_params == {"task_params": {"pars": base.pretext_params}}
-
-
-@pytest.mark.parametrize(
-    ("grid", "error", "message"),
-    [
-        ([1], TypeError, "list"),
-        ({}, ValueError, "grid"),
-        ({"strength": 3}, TypeError, "'strength'.* 3"),
-        ({"strength": "weak"}, TypeError, "'strength'.* 'weak'"),
-        ({"metric": ["f1"]}, ValueError, "'metric'"),
-        ({"color": ["red"]}, ValueError, "'color' .* LoggingClassifier"),
-    ],
-)
-def test_invalid_arguments_raise(nights, tmp_path, grid, error, message):
-    with pytest.raises(error, match=message):
-        ablation(LoggingClassifier(tmp_path), nights, grid, verbose=0)
 
 
 def test_invalid_arguments_raise_before_pretraining(nights, pretrained, tmp_path):

@@ -12,7 +12,6 @@ from braindecode.datasets import BaseConcatDataset
 from braindecode_pars import PatchEncoder
 from braindecode_pars.evaluation import audit_encoder, audits
 from braindecode_pars.evaluation.subject_information import (
-    EXPLAINED,
     accuracies,
     explained_variance,
     permuted_explained_variances,
@@ -87,7 +86,6 @@ def test_one_row_for_each_encoder_features_and_property(audit):
     assert measures.loc[[*QUESTIONS], "chance"].tolist() == [1 / 4, 1 / 2, 1 / 3, 1 / 2]
     held_out = ["recordings", "subjects", "subjects", "subjects"]
     assert measures.loc[[*QUESTIONS], "held_out"].tolist() == held_out
-    assert measures.loc["variance by subject", ["measure", "chance"]].tolist() == [EXPLAINED, 0]
     erased = audit[audit["property"] == "subject, erased"]
     np.testing.assert_allclose(erased["value"], 1 / 4)
     assert audit.attrs == dict(n_signals=144, n_windows=48, n_subjects=4)
@@ -98,20 +96,6 @@ def test_one_row_for_each_encoder_features_and_property(audit):
     for row in wide.itertuples():
         assert row.encoder == value(one, row.property, "encoder")
         assert row[5] == value(one, row.property, "random encoder")
-
-
-def test_linear_properties_are_decoded(regressions_only):
-    """Slope and curvature are linear in a signal, and tokens of one linear patch too."""
-    source, windows = with_card(), dataset(n_windows=15)
-    result = audit_encoder(source, windows)
-    for name in ("slope", "curvature"):
-        assert value(result, name, "tokens") > 0.999
-    assert value(result, "Hjorth mobility", "tokens") < 0.5
-    with torch.no_grad():
-        source.encoder_.tokenizer.weight.zero_()
-    result = audit_encoder(source, windows)
-    assert value(result, "slope", "encoder") < 0.05
-    assert value(result, "slope", "random encoder") > 0.5
 
 
 def test_features_and_properties_are_of_the_same_channel_and_window():

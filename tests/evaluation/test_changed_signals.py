@@ -270,18 +270,6 @@ def test_each_subject_has_one_regression_over_all_recordings():
         assert not changed[10 * which][:4].any()
 
 
-def test_the_regression_uses_all_windows_if_a_recording_is_unavailable():
-    parts = [recording(NAMES, seed=seed, subject=1) for seed in (0, 1)]
-    parts[1].datasets[0].transform = lambda window: 2 * window  # not the samples of the Raw
-    joined = BaseConcatDataset([part.datasets[0] for part in parts])
-    changed = ControlSignals("eyes").transform(joined)
-    flat = np.concatenate([*as_windows(joined)], axis=1).astype(float)
-    eyes = pairs_of(flat)
-    coefficients = eye_coefficients(flat[None], eyes[None])
-    expected = flat - coefficients @ (eyes - eyes.mean(axis=1, keepdims=True))
-    np.testing.assert_allclose(np.concatenate([*changed], axis=1)[4:], expected[4:], atol=1e-6)
-
-
 def test_one_frontal_pair_is_enough_and_half_a_pair_is_not():
     pair = ControlSignals("eyes").transform(recording(["F7", "F8", "Fp1", "Cz"]))[0]
     assert pair.any(axis=1).tolist() == [False, False, True, True]

@@ -267,16 +267,10 @@ class Remembers(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-@pytest.fixture
-def fits(monkeypatch):
-    monkeypatch.setattr(Remembers, "fits", [])
-    return Remembers.fits
-
-
 REMEMBERED = {"m": Remembers(), "chance": METHODS["chance"]}
 
 
-def test_labels_are_permuted_within_each_subject(fits):
+def test_labels_are_permuted_within_each_subject():
     """Subject s has s + 1 windows of class 1 of its 20, with the real labels and the permuted.
 
     Its last two windows are unlabeled, and stay so.
@@ -286,10 +280,11 @@ def test_labels_are_permuted_within_each_subject(fits):
     y = (number <= np.repeat(np.arange(N_SUBJECTS), N_WINDOWS)) * 1
     y[number >= N_WINDOWS - 2] = 5
     wanted = dict(controls=["labels"], unlabeled_label=5, **TESTED)
+    Remembers.fits.clear()
     scores = controls(REMEMBERED, windows.with_labels(y), **wanted)
     assert set(scores["chance"]) == {0.5}
-    plain, permuted = fits[: len(fits) // 2], fits[len(fits) // 2 :]
-    assert len(plain) == len(permuted) > 0
+    half = len(Remembers.fits) // 2
+    plain, permuted = Remembers.fits[:half], Remembers.fits[half:]
     for (subjects, labels, X), (subjects_, labels_, X_) in zip(plain, permuted, strict=True):
         np.testing.assert_array_equal(X, X_)
         assert len(subjects) == 3 * (N_WINDOWS - 2)
@@ -301,10 +296,10 @@ def test_labels_are_permuted_within_each_subject(fits):
 @pytest.mark.parametrize(
     ("control", "argument"), [("order", dict(patch_seconds=0.5)), ("slow", dict(edge=25.0))]
 )
-def test_arguments_reach_the_control_signals(fits, control, argument):
+def test_arguments_reach_the_control_signals(control, argument):
     windows = simulated()
     controls(REMEMBERED, windows, controls=[control], **argument, **TESTED)
     expected = ControlSignals(control, **argument).transform(windows)
-    subjects, _, X = fits[-1]
+    subjects, _, X = Remembers.fits[-1]
     changed = np.array(expected[np.isin(windows.groups, subjects)])
     np.testing.assert_array_equal(X, changed)

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn import metrics
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
@@ -123,15 +122,6 @@ def test_invalid_probabilities_raise(probabilities, classes, message):
         score_predictions(TRUE, PREDICTED, "auroc", probabilities=probabilities, classes=classes)
 
 
-def test_probabilities_of_a_float32_softmax_are_accepted():
-    logits = torch.from_numpy(RNG.normal(0, 30, (200, 3))).float()
-    values = torch.softmax(logits, dim=1).numpy()
-    assert (values.sum(axis=1, dtype=float) != 1).any()
-    result = score_predictions(TRUE, PREDICTED, "auroc", probabilities=values, classes=CLASSES)
-    reference = metrics.roc_auc_score(TRUE, values.astype(float), multi_class="ovr")
-    assert result == pytest.approx(reference, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("true", "predicted", "message"),
     [
@@ -220,14 +210,6 @@ def test_every_subject_and_all_together(pooled):
     expected = expected if pooled else expected[:4]
     assert [(row["subject"], row["metric"]) for row in rows] == [key[:2] for key in expected]
     assert [row["value"] for row in rows] == pytest.approx([value for *_, value in expected])
-
-
-def test_a_method_without_probabilities_has_a_warning(short_nights):
-    methods = {"ridge": make_pipeline(LogBandPower(), RidgeClassifier())}
-    wanted = dict(metrics=["auroc", "accuracy"], verbose=0)
-    with pytest.warns(UserWarning, match="^4 scores .*Pipeline has no predict_proba"):
-        scores = leave_one_subject_out(methods, short_nights, **wanted)
-    assert (scores["value"].isna() == (scores["metric"] == "auroc")).all()
 
 
 def test_a_fold_keeps_probabilities_and_later_metrics_use_them(short_nights, tmp_path):

@@ -9,7 +9,8 @@ import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.dummy import DummyClassifier
 from sklearn.pipeline import make_pipeline, make_union
-from support.subjects import LoggingClassifier, fits, with_split
+from support.small_estimators import classifier, embedder
+from support.subjects import LoggingClassifier, fits, with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import (
@@ -25,6 +26,7 @@ from braindecode_pars.evaluation import (
     LogBandPower,
     label_efficiency,
     leave_one_subject_out,
+    score_table,
     transfer,
 )
 from braindecode_pars.evaluation.leaks import find_leaked_subjects
@@ -124,26 +126,38 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
 
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 0), ("other", 0)])
 def test_the_same_name_in_another_corpus_is_no_data_leakage(short_nights, corpus, n_warnings):
-    parts = {
-        name: EEGWindowsDataset(part.raw, part.metadata, description)
-        for name, part, description in (
-            ("seen", short_nights.datasets[0], dict(subject=1, corpus="day")),
-            ("test", short_nights.datasets[0], dict(subject=1, corpus=corpus)),
-            ("train", short_nights.datasets[1], dict(subject=2, corpus=corpus)),
-        )
-    }
-    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(parts["seen"])
+    named = with_subject(short_nights, 1, corpus="day")
+    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(named.datasets[0])
     assert donor.encoder_card_.subjects == ["day:1"]
     probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), DummyClassifier())
-    data = BaseConcatDataset([parts["test"], parts["train"]])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        leave_one_subject_out({"probe": probe}, data, verbose=0)
+    data = with_subject(with_subject(short_nights, 1, corpus=corpus), 2, corpus=corpus).datasets[:2]
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        leave_one_subject_out({"probe": probe}, BaseConcatDataset(data), verbose=0)
     texts = [str(warning.message) for warning in caught]
     assert sum("probe was pretrained on windows" in text for text in texts) == n_warnings
     # If the corpus is unknown, there is one note.
     notes = [text for text in texts if "corpus of the test subjects 1 is unknown" in text]
     assert len(notes) == (corpus is None)
+
+
+def test_unequal_sizes_raise_or_are_in_the_table(short_nights):
+    methods = {"PARS": classifier(mlp_dim=48), "scratch": classifier(pretext=None)}
+    sizes = {name: clf.n_encoder_parameters(short_nights) for name, clf in methods.items()}
+    one, other = (f"{size:,}" for size in sizes.values())
+    with pytest.raises(ValueError, match=f"PARS .*({one} and {other}|{other} and {one})"):
+        transfer(methods, {"a": short_nights}, test_subjects={"a": [4]}, seeds=[0], verbose=0)
+    # Also a probe, whose encoder is inside a pipeline
+    probe = make_pipeline(embedder(), DummyClassifier())
+    with pytest.raises(ValueError, match="probe and PARS"):
+        leave_one_subject_out({"PARS": methods["PARS"], "probe": probe}, short_nights, verbose=0)
+    wanted = dict(test_subjects=[4], equal_sizes=False, verbose=0)
+    scores = leave_one_subject_out({**methods, "2": ALWAYS_2}, short_nights, **wanted)
+    assert scores.groupby("method")["encoder_parameters"].first().dropna().to_dict() == sizes
+    assert score_table(scores)["encoder_parameters"].tolist() == [one, other, "-"]
+    # Equal sizes need no column.
+    del methods["PARS"]
+    scores = leave_one_subject_out({**methods, "2": ALWAYS_2}, short_nights, **wanted)
+    assert list(score_table(scores)) == ["kappa", "balanced_accuracy"]
 
 
 def test_minus_one_is_not_scored_or_a_class(nights):
@@ -173,19 +187,12 @@ def test_every_dataset_has_its_own_split(nights, tmp_path):
         "given": with_split(nights, SPLIT),
         "named": BaseConcatDataset(nights.datasets[:3]),
     }
-    scores = transfer(
-        {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)},
-        corpora,
-        test_subjects={"named": [1, 3]},
-        metrics=["accuracy"],
-        verbose=0,
-    )
+    wanted = dict(test_subjects={"named": [1, 3]}, metrics=["accuracy"], verbose=0)
+    scores = transfer({"A": LoggingClassifier(tmp_path)}, corpora, **wanted)
     keys = scores.groupby("dataset")["subject"].unique().map(list).to_dict()
     assert keys == {"given": [4, "all"], "named": [1, 3, "all"]}
-    assert scores.groupby("dataset")["n_train_subjects"].unique().map(list).to_dict() == {
-        "given": [3],
-        "named": [1],
-    }
+    numbers = scores.groupby("dataset")["n_train_subjects"].unique().map(list).to_dict()
+    assert numbers == {"given": [3], "named": [1]}
     trained_on = {(fit["seed"], tuple(fit["subjects"])) for fit in fits(tmp_path)}
     assert trained_on == set(product(range(5), ((1, 2, 3), (2,))))
     with pytest.raises(ValueError, match=r"'other'.* given"):

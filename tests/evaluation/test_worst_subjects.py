@@ -59,21 +59,6 @@ def test_the_subjects_of_a_dataset_are_the_same_for_all_numbers_of_training_subj
     assert worst_subjects(equal, "reference", proportion=0.5)["subjects"].item() == "c, a"
 
 
-@pytest.mark.parametrize(
-    ("change", "arguments", "message"),
-    [
-        ({}, dict(reference="tangent space"), "tangent space"),
-        (dict(metric="mae"), {}, r"mae.*kappa"),
-        (dict(subject="P00"), {}, "1 subjects"),
-        ({}, dict(proportion=1.0), "proportion"),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(change, arguments, message):
-    scores = random_scores(1 if "subject" in change else 4).assign(**change)
-    with pytest.raises(ValueError, match=message):
-        worst_subjects(scores, **{"reference": "reference", **arguments})
-
-
 def test_pooled_scores_and_subjects_without_a_score_of_each_method_are_excluded():
     """The amount of labeled data, NaN here for one method, distinguishes rows."""
     scores = random_scores(6).assign(n_windows=np.nan, test_subject_data="none")
@@ -84,3 +69,12 @@ def test_pooled_scores_and_subjects_without_a_score_of_each_method_are_excluded(
     expected = worst_subjects(scores[scores["subject"] != "P03"], "reference", proportion=0.5)
     assert result["n_dropped"].tolist() == [1, 1, 1]
     pd.testing.assert_frame_equal(result.assign(n_dropped=0), expected)
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(ValueError, match=r"mae.*kappa"):
+        worst_subjects(random_scores(4).assign(metric="mae"), "reference")
+    with pytest.raises(ValueError, match="1 subjects"):
+        worst_subjects(random_scores(1), "reference")
+    with pytest.raises(ValueError, match="proportion"):
+        worst_subjects(random_scores(4), "reference", proportion=1.0)

@@ -49,8 +49,7 @@ def test_phases_are_drawn_side_by_side():
 
 
 def test_parts_of_a_task_are_lines_of_their_own():
-    joint = history()
-    joint["train_loss_relative_mae"] = joint["train_loss_relative"] / 2
+    joint = history().assign(train_loss_relative_mae=history()["train_loss_relative"] / 2)
     pretraining, _ = plotting.training_curves(joint)
     np.testing.assert_allclose(curves(pretraining), [[1.0, 0.7, 0.4], [0.5, 0.35, 0.2]])
     assert legend(pretraining) == ["total", "mae"]

