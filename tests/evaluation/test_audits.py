@@ -240,7 +240,7 @@ def test_seeds_draw_other_windows_and_random_encoders(regressions_only):
     source = dataset(n_chans=2)
     one, two = (audits._draw_signals(source, 5, np.random.default_rng(seed))[0] for seed in (0, 1))
     assert not np.array_equal(one, two)
-    # All windows, so that only the random encoder depends on the seed.
+    # All windows, so that only the random encoder depends on the seed
     result = [audit_encoder(with_card(), source, seed=seed) for seed in (0, 0, 1)]
     values = [value(each, "line length", "random encoder") for each in result]
     assert values[0] == values[1] != values[2]

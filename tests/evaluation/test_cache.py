@@ -108,8 +108,6 @@ def test_damaged_settings_and_files_of_others_raise(tmp_path, file, text, messag
     file.write_text(text)
     with pytest.raises(ValueError, match=message):
         FoldStore.open(tmp_path, SETTINGS)
-    with pytest.raises(ValueError, match="is a file"):
-        FoldStore.open(file, SETTINGS)
     assert file.read_text() == text
 
 
@@ -286,7 +284,7 @@ def test_all_estimators_get_the_seed_except_a_pretrained_encoder():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
 def test_the_last_bit_of_a_tensor_counts(dtype):
-    one = torch.full((2, 3), 2**30 if dtype is torch.int64 else 1.0, dtype=dtype)
+    one = torch.full((2, 3), 2**30, dtype=dtype)
     other = one.clone()
     other.view(torch.uint8)[0, 0] ^= 1
     assert digest_array(one) == digest_array(one.clone()) != digest_array(other)

@@ -119,7 +119,7 @@ def test_patches_are_the_same_in_another_order(X):
         assert sorted(order) == [0, 1, 2, 3]
         orders.add(tuple(order))
     assert len(orders) > 1
-    with pytest.raises(ValueError, match=r"1 patches of 126 samples.*patch_seconds"):
+    with pytest.raises(ValueError, match="1 patches of 126 samples"):
         shuffled_patches(X, 126)
 
 

@@ -137,20 +137,10 @@ def test_invalid_labels_raise(true, predicted, message):
         score_predictions(true, predicted, "kappa")
 
 
-ROWS = [
-    # subject, seed, value
-    (1, 0, 0.2),
-    (1, 1, 0.4),
-    (2, 0, 0.5),
-    (2, 1, 0.7),
-    (3, 0, np.nan),
-    (3, 1, np.nan),
-    ("all", 0, 0.1),
-    ("all", 1, 0.5),
-]
-SCORES = pd.DataFrame(ROWS, columns=["subject", "seed", "value"]).assign(
-    protocol="transfer", dataset="d", method="A", n_train_subjects=5, metric="kappa"
-)
+VALUES = [0.2, 0.4, 0.5, 0.7, np.nan, np.nan, 0.1, 0.5]
+SCORES = pd.DataFrame(
+    dict(subject=[1, 1, 2, 2, 3, 3, "all", "all"], seed=[0, 1] * 4, value=VALUES)
+).assign(protocol="transfer", dataset="d", method="A", n_train_subjects=5, metric="kappa")
 
 
 @pytest.mark.parametrize(("over", "means"), [("subjects", [0.3, 0.6]), ("seeds", [0.1, 0.5])])
@@ -161,19 +151,15 @@ def test_over_subjects_seeds_are_averaged_and_over_seeds_the_pooled_rows_count(o
         assert row["mean"] == pytest.approx(np.mean(means))
         assert row["sd"] == pytest.approx(np.std(means, ddof=1))
         assert (row["n"], row["n_train_subjects"], row["metric"]) == (2, 5, "kappa")
+    is_pooled = SCORES["subject"] == "all"
+    with pytest.raises(ValueError, match="over"):
+        summarize(SCORES[is_pooled if over == "subjects" else ~is_pooled], over=over)
 
 
 def test_a_single_value_has_no_deviation_in_a_table():
     one = SCORES[SCORES["subject"] == 2].assign(method="one")
     table = score_table(pd.concat([SCORES, one]))
     assert table["kappa"].tolist() == ["0.450 ± 0.212", "0.600"]
-
-
-def test_missing_rows_raise():
-    with pytest.raises(ValueError, match="'all'"):
-        summarize(SCORES[SCORES["subject"] != "all"], over="seeds")
-    with pytest.raises(ValueError, match="over"):
-        summarize(SCORES[SCORES["subject"] == "all"], over="subjects")
 
 
 @pytest.mark.parametrize(("over", "row"), [("subjects", 0), ("seeds", -1)])

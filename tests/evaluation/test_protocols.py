@@ -39,9 +39,8 @@ ALWAYS_2 = DummyClassifier(strategy="constant", constant=2)
 
 def test_every_subject_is_held_out_once_for_each_seed(short_nights, tmp_path):
     methods = {"log": LoggingClassifier(tmp_path), "2": ALWAYS_2}
-    scores = leave_one_subject_out(
-        methods, short_nights, seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0
-    )
+    wanted = dict(seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0)
+    scores = leave_one_subject_out(methods, short_nights, **wanted)
     assert sorted((fit["subjects"], fit["seed"]) for fit in fits(tmp_path)) == [
         ([subject for subject in (1, 2, 3, 4) if subject != held_out], seed)
         for held_out in (4, 3, 2, 1)
@@ -115,10 +114,9 @@ def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
         "seen": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
         "unknown": make_pipeline(PARSEmbedder(encoder=unknown, verbose=0), DummyClassifier()),
     }
+    wanted = dict(test_subjects=[1, 2], equal_sizes=False, verbose=0)
     with pytest.warns(UserWarning, match="encoder") as w:
-        leave_one_subject_out(
-            methods, short_nights, test_subjects=[1, 2], equal_sizes=False, verbose=0
-        )
+        leave_one_subject_out(methods, short_nights, **wanted)
     texts = [str(warning.message) for warning in w]
     assert sum("seen was pretrained on windows of test subjects 1," in text for text in texts) == 1
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
 
 from braindecode_pars.evaluation import LinearErasure, audit_subjects, subject_information
 from braindecode_pars.evaluation.subject_information import (
@@ -58,8 +57,6 @@ def test_explained_variance_matches_an_anova():
         expected = []
         for feature in np.delete(X, 5, axis=1).T:
             model = ols("x ~ C(k)", pd.DataFrame(dict(x=feature, k=labels))).fit()
-            squares = anova_lm(model)["sum_sq"]
-            assert model.rsquared == pytest.approx(squares["C(k)"] / squares.sum())
             expected.append(model.rsquared)
         assert explained_variance(X, labels) == pytest.approx(np.mean(expected))
 
@@ -249,12 +246,3 @@ def test_no_window_is_trained_on_next_to_a_test_window():
         near = {i for i, row in pairs if recordings[i] == recordings[row]}
         assert {*train} == {*rows} - near
     assert sorted(tested) == [*rows]
-
-
-def test_several_features_have_one_table(untrained):
-    X, classes, subjects, _ = simulated()
-    table = audit_subjects({"a": X, "b": X[:, :3]}, classes, subjects, n_permutations=3)
-    assert table["features"].tolist() == ["a"] * 8 + ["b"] * 8
-    alone = audit_subjects(X[:, :3], classes, subjects, n_permutations=3)
-    columns = ["value", "null", "p"]
-    np.testing.assert_allclose(table[8:][columns], alone[columns])
