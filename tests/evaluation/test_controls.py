@@ -200,8 +200,6 @@ def test_scores_and_gains_that_were_read_from_a_file_are_the_same(values, tmp_pa
     assert describe_controls(pd.read_csv(tmp_path / "gains.csv")) == describe_controls(expected)
     with pytest.raises(ValueError, match=r"'C'.* A, B"):
         control_gains(scores, against="C")
-    with pytest.raises(ValueError, match="f1, kappa"):  # which one is not chosen by itself
-        control_gains(pd.concat([scores.assign(metric="f1"), scores]), against="B")
 
 
 def test_subjects_without_a_score_and_pooled_rows_are_left_out(values):

@@ -452,7 +452,7 @@ def test_only_labeled_windows_are_tested(nights):
 def test_names_of_subjects_are_checked(nights):
     with pytest.raises(ValueError, match="'all'"):
         Corpus.of(with_subject(nights, 3, subject="all"), "", -1)
-    # They remain two subjects, so that one can be in the training and the other in the test set.
+    # They remain two subjects, so that one can be in the training and the other in the test set
     with pytest.warns(UserWarning, match="'03'") as caught:
         corpus = Corpus.of(with_subject(nights, 1, subject="03"), "", -1)
     assert set(corpus.subjects) == {"03", 2, 3, 4}

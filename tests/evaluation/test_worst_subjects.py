@@ -9,20 +9,18 @@ from braindecode_pars.evaluation import worst_subjects
 
 def rows_of(values, **columns):
     """Scores of one method: subject -> values of the seeds."""
-    same = dict(protocol="compare", dataset="d", n_train_subjects=4, metric="kappa") | columns
+    columns |= dict(protocol="compare", dataset="d", n_train_subjects=4, metric="kappa")
     return [
-        dict(same, subject=subject, seed=seed, value=value)
+        dict(columns, subject=subject, seed=seed, value=value)
         for subject, of_seeds in values.items()
         for seed, value in enumerate(of_seeds)
     ]
 
 
-def random_scores(n_subjects, seed=0, methods=("reference", "A", "B"), **columns):
-    rng = np.random.default_rng(seed)
-    rows = []
-    for method in methods:
-        values = {f"P{i:02d}": rng.random(3).tolist() for i in range(n_subjects)}
-        rows += rows_of(values, method=method, **columns)
+def random_scores(n_subjects):
+    rng, rows = np.random.default_rng(0), []
+    for method in ("reference", "A", "B"):
+        rows += rows_of({f"P{i:02d}": rng.random(3) for i in range(n_subjects)}, method=method)
     return pd.DataFrame(rows)
 
 
