@@ -97,28 +97,20 @@ def test_fixed_validation_subjects_come_beside_the_drawn_ones(
     assert sorted(set(scores["n_train_subjects"])) == [1, 2]
 
 
-@pytest.fixture(scope="module")
-def donor(short_nights):
-    """An encoder that was fine-tuned on subject 1."""
+def test_subjects_of_an_encoder_are_warned_of_once_for_each_method(short_nights):
+    """The encoder was fine-tuned on subjects 2 and 3."""
     donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
-    return donor.fit(Subset(short_nights, range(6)))
-
-
-def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
-    short_nights, donor, tmp_path
-):
-    donor.save(tmp_path / "encoder")
-    seen = PARSEmbedder(encoder=tmp_path / "encoder", **TINY)
+    seen = PARSEmbedder(encoder=donor.fit(Subset(short_nights, range(6, 18))), **TINY)
     unknown = PatchEncoder(100, 16, 1, 2, 32)
     methods = {
         "seen": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
         "unknown": make_pipeline(PARSEmbedder(encoder=unknown, verbose=0), DummyClassifier()),
     }
-    wanted = dict(test_subjects=[1, 2], equal_sizes=False, verbose=0)
+    wanted = dict(test_subjects=[1, 2, 3], equal_sizes=False, verbose=0)
     with pytest.warns(UserWarning, match="encoder") as w:
         leave_one_subject_out(methods, short_nights, **wanted)
     texts = [str(warning.message) for warning in w]
-    assert sum("seen was pretrained on windows of test subjects 1," in text for text in texts) == 1
+    assert sum("seen was pretrained on windows of test subjects 2, 3," in t for t in texts) == 1
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
 
 
