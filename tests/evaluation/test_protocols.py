@@ -79,21 +79,22 @@ class Validating(LoggingClassifier):
         return [2] * len(X)
 
 
-@pytest.mark.parametrize(("validation", "beside"), [("split", [2]), (0.5, [])])
-def test_fixed_validation_subjects_come_beside_the_drawn_ones(
-    short_nights, tmp_path, validation, beside
-):
+def test_fixed_validation_subjects_come_beside_the_drawn_ones(short_nights, tmp_path):
     """Two windows of the validation subject have no label, and are not used."""
     parts = with_split(short_nights, {1: "train", 2: "valid", 3: "train", 4: "test"}).datasets
     some = parts[1].metadata.assign(target=[-1] * 2 + parts[1].y[2:])
     parts[1] = EEGWindowsDataset(parts[1].raw, some, parts[1].description)
-    methods = {"A": Validating(tmp_path, validation), "B": DummyClassifier()}
+    folders = [tmp_path / "split", tmp_path / "share"]
+    for folder in folders:
+        folder.mkdir()
+    methods = {"A": Validating(folders[0]), "B": Validating(folders[1], 0.5)}
     wanted = dict(n_train_subjects=[1, 2], seeds=[0], unlabeled_label=-1, verbose=0)
     scores = label_efficiency(methods, BaseConcatDataset(parts), **wanted)
-    first, second = sorted(fits(tmp_path), key=lambda fit: len(fit["labels"]))
-    assert first["subjects"] == sorted([*draw_subjects([1, 3], 1, 0), *beside])
-    assert second["subjects"] == sorted([1, 3, *beside])
-    assert len(second["labels"]) == 12 + 4 * len(beside)
+    for folder, beside in zip(folders, ([2], []), strict=True):
+        first, second = sorted(fits(folder), key=lambda fit: len(fit["labels"]))
+        assert first["subjects"] == sorted([*draw_subjects([1, 3], 1, 0), *beside])
+        assert second["subjects"] == sorted([1, 3, *beside])
+        assert len(second["labels"]) == 12 + 4 * len(beside)
     assert sorted(set(scores["n_train_subjects"])) == [1, 2]
 
 
