@@ -305,6 +305,7 @@ def test_a_warning_of_several_folds_comes_once_with_their_number(nights, n_jobs)
     texts = []
     with (
         joblib.parallel_config("threading", n_jobs=n_jobs),
+        warnings.catch_warnings(action="always"),
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(warnings, "warn_explicit", lambda text, *where: texts.append(text))
