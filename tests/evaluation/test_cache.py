@@ -2,17 +2,15 @@
 
 import json
 import shutil
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from fractions import Fraction
 
-import mne
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from braindecode.augmentation import GaussianNoise
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -31,7 +29,6 @@ from braindecode_pars import (
 )
 from braindecode_pars._common import model_files
 from braindecode_pars._common.files import changed_settings, write_checked
-from braindecode_pars._common.tables import SCORES
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.evaluation.cache import (
     FoldStore,
@@ -80,7 +77,6 @@ def test_settings_can_be_added_but_not_changed(tmp_path):
 def test_file_names_are_readable_and_unique(tmp_path):
     store = FoldStore.open(tmp_path, SETTINGS)
     file = store.file_of(FOLD)
-    assert file.parent == tmp_path / "cache"
     assert file.name.startswith("A-ä-b_d_subject-1_n2_seed0_")
     same_text = FoldStore(tmp_path, {**SETTINGS, "methods": {"A-ä-b": {"C": 1}}})
     others = {
@@ -100,12 +96,9 @@ def test_file_names_are_readable_and_unique(tmp_path):
     ("file", "text", "message"),
     [
         ("cache/settings.json", '{"protocol"', r"settings\.json"),
-        ("cache/settings.json", "[]", r"settings\.json"),
         ("cache/settings.json", "{}", "protocol"),
         ("cache/settings.json", json.dumps(FORMAT | {"version": 3}), "version is 4, was 3"),
-        # Version 0.2.0 wrote the settings next to the scores. The scores are of another program.
-        ("settings.json", json.dumps(FORMAT | {"version": 2}), r"settings\.json"),
-        ("scores.csv", "mine", r"scores\.csv"),
+        ("scores.csv", "mine", r"scores\.csv"),  # of another program
     ],
 )
 def test_damaged_settings_and_files_of_others_raise(tmp_path, file, text, message):
@@ -115,24 +108,7 @@ def test_damaged_settings_and_files_of_others_raise(tmp_path, file, text, messag
     file.write_text(text)
     with pytest.raises(ValueError, match=message):
         FoldStore.open(tmp_path, SETTINGS)
-    with pytest.raises(ValueError, match="is a file"):
-        FoldStore.open(file, SETTINGS)
     assert file.read_text() == text
-
-
-def test_a_cache_can_be_deleted(tmp_path):
-    save_one_fold(tmp_path)
-    (tmp_path / "scores.csv").write_text(",".join(SCORES))
-    shutil.rmtree(tmp_path / "cache")
-    store = FoldStore.open(tmp_path, SETTINGS | {"methods": {"A/ä b": {"C": 5}}})
-    assert not store.file_of(FOLD).exists()
-
-
-def test_an_empty_cache_is_used_and_files_of_other_processes_remain(tmp_path):
-    unfinished = tmp_path / "cache" / ".writing-abc"
-    unfinished.mkdir(parents=True)
-    FoldStore.open(tmp_path, SETTINGS)
-    assert unfinished.exists()
 
 
 def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path):
@@ -153,13 +129,10 @@ def test_a_description_has_class_and_parameters_but_no_seeds():
     assert "LogisticRegression" in json.dumps(described)
 
 
-@pytest.mark.parametrize("is_part", [False, True])
-def test_the_file_of_a_task_of_the_user_counts_wherever_it_is(own_task, tmp_path, is_part):
+def test_the_file_of_a_task_of_the_user_counts_wherever_it_is(own_task, tmp_path):
     def described(file):
-        task = f"{file}:Slope"
-        params = {"tasks": {task: 1.0}} if is_part else None
         return describe_estimator(
-            PARSClassifier("joint" if is_part else task, pretext_params=params)
+            PARSClassifier("joint", pretext_params={"tasks": {f"{file}:Slope": 1.0}})
         )
 
     before = described(own_task)
@@ -186,21 +159,21 @@ def test_other_data_have_another_description(nights, name, change):
     assert described(nights) == described(with_subject(nights, 1))
 
 
-def described_windows(X, y, groups):
-    return describe_corpus(Corpus("d", as_windows(X), y, groups, y >= 0, -1, np.full(len(y), None)))
-
-
 def test_every_bit_of_every_window_and_their_order_count(nights):
     X, y, groups = as_sklearn(nights)
     windows = np.stack([X[i] for i in range(len(y))])
-    before = described_windows(windows, y, groups)["samples"]
-    permuted = np.random.default_rng(0).permuted(windows, axis=-1)
-    shuffled = described_windows(permuted, y, groups)["samples"]
+
+    def described(X):
+        none = np.full(len(y), None)
+        return describe_corpus(Corpus("d", as_windows(X), y, groups, y >= 0, -1, none))["samples"]
+
+    before = described(windows)
+    shuffled = described(np.random.default_rng(0).permuted(windows, axis=-1))
     assert all(before[subject] != shuffled[subject] for subject in before)
-    for window in (0, 37, 95):
+    for window in (0, 95):
         changed = windows.copy()
         changed[window, 2, 1000] = np.nextafter(changed[window, 2, 1000], 1)
-        after = described_windows(changed, y, groups)["samples"]
+        after = described(changed)
         assert {one for one in before if before[one] != after[one]} == {str(groups[window])}
 
 
@@ -221,19 +194,9 @@ def test_channels_of_one_recording_count(nights, edit, names):
     assert {name for name in before if before[name] != after[name]} == names
 
 
-@pytest.mark.parametrize("make", [lambda e: e, lambda e: [e[i] for i in range(4)]])
-def test_bad_channels_of_epochs_count(make):
-    info = mne.create_info(["C3", "C4"], 100, "eeg")
-    epochs = mne.EpochsArray(np.ones((4, 2, 10)), info, verbose=0)
-    sensors = set()
-    for bads in ([], ["C3"]):
-        epochs.info.update(bads=bads)
-        described = described_windows(make(epochs), np.arange(4) % 2, np.arange(4) // 2)
-        sensors.add(described["sensors"])
-    assert len(sensors) == 2
-
-
 class Noise:
+    """An augmentation with a seed that no protocol sets."""
+
     def __init__(self, random_state):
         self.random_state = random_state
 
@@ -243,25 +206,15 @@ def encoder_of(seed):
     return PatchEncoder(100, 16, 1, 2, 32)
 
 
-def function_of(value):
-    return FunctionTransformer(kw_args={"a": value})
-
-
 @pytest.mark.parametrize(
     ("make", "place"),
     [
-        (lambda n: function_of(pd.Series([1, n])), "kw_args.a"),
-        (lambda n: function_of(bytes([n])), "kw_args.a"),
-        (lambda n: function_of(Fraction(1, n)), "kw_args.a"),
-        (lambda n: function_of(torch.full((2,), 2**40 + n)), "kw_args.a"),
-        (lambda n: function_of(deque([n])), "kw_args.a"),
-        (lambda n: function_of({"a", "b", n}), "kw_args.a"),
-        (lambda n: function_of([0, n].index), "kw_args.a"),
-        (lambda n: function_of([np.log, np.exp][n - 1]), "kw_args.a"),
+        (lambda n: FunctionTransformer(kw_args={"a": pd.Series([1, n])}), "kw_args.a"),
+        (lambda n: FunctionTransformer(kw_args={"a": torch.full((2,), 2**40 + n)}), "kw_args.a"),
+        (lambda n: FunctionTransformer([np.log, np.exp][n - 1]), "func"),
         (lambda n: FrozenEstimator(DummyClassifier().fit([[0]], [n])), "estimator.learned"),
         (lambda n: PARSClassifier(encoder=encoder_of(n)), "encoder"),
         (lambda n: PARSClassifier(augmentation=[GaussianNoise(n / 2)]), "augmentation[0]"),
-        # A seed that no protocol sets
         (lambda n: PARSClassifier(augmentation=[Noise(n)]), "augmentation[0]"),
     ],
 )
@@ -273,34 +226,7 @@ def test_the_content_of_every_parameter_counts(make, place):
     assert change.startswith(f"{place} is ")
 
 
-def contains_itself():
-    noise = GaussianNoise(0.5)
-    noise.itself = [noise]
-    return noise
-
-
-class HoldsModule:
-    """An object whose pickle differs between equal modules."""
-
-    def __init__(self):
-        self.module = torch.nn.Linear(2, 2)
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (lambda: lambda x: x, "<lambda> cannot be pickled"),
-        (lambda: HoldsModule(), "copy of HoldsModule"),
-        (contains_itself, "reference to itself"),
-    ],
-)
-def test_what_has_no_digest_has_no_description(make, reason):
-    with pytest.raises(ValueError, match=reason):
-        describe_estimator(FunctionTransformer(kw_args={"a": make()}))
-
-
 def test_folds_of_a_method_without_a_description_run_again(short_nights, tmp_path):
-    """The scores of both methods are equal, and only the other method is saved."""
     fits = []
 
     def power(X, calls=fits):
@@ -311,15 +237,13 @@ def test_folds_of_a_method_without_a_description_run_again(short_nights, tmp_pat
         "lambda": make_pipeline(FunctionTransformer(lambda X: power(X)), GaussianNB()),
         "plain": make_pipeline(LogBandPower(), GaussianNB()),
     }
-    arguments = dict(test_subjects=[3], verbose=0, out=tmp_path / "scores")
     for n_calls in (1, 2):
-        with pytest.warns(UserWarning, match=r"lambda \(<lambda> cannot be pickled\)") as result:
-            scores = leave_one_subject_out(methods, short_nights, **arguments)
-        assert sum("not saved" in str(warning.message) for warning in result) == 1
+        with pytest.warns(UserWarning, match=r"lambda \(<lambda> cannot be pickled\)"):
+            leave_one_subject_out(
+                methods, short_nights, test_subjects=[3], verbose=0, out=tmp_path / "scores"
+            )
         files = {file.name.partition("_")[0] for file in (tmp_path / "scores/cache").glob("*.json")}
         assert files == {"plain", "settings.json"}
-        values = scores.pivot(index=["subject", "metric"], columns="method", values="value")
-        assert (values["lambda"] == values["plain"]).all()
         assert len(fits) == 2 * n_calls  # fit and predict
 
 
@@ -333,31 +257,23 @@ def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch
     assert result.startswith("encoder is ")
 
 
-def fitted_ensemble(labels, windows, recenter="subject"):
-    encoder = PatchEncoder(100, embed_dim=8, num_layers=1, num_heads=2, mlp_dim=8)
-    return FewLabelsClassifier(encoder, recenter=recenter, verbose=0).fit(windows, labels)
-
-
-def fitted_network(labels, windows):
-    frozen = classifier(pretext=None, freeze_encoder=True, validation=0)
-    return frozen.fit(windows, labels)
-
-
-@pytest.mark.parametrize("fit", [fitted_ensemble, fitted_network])
-def test_what_follows_a_frozen_encoder_and_the_classes_count(nights, fit):
+def test_what_follows_a_frozen_encoder_and_the_classes_count(nights):
     """Two classifiers may share an encoder and differ in the head, or in the centering."""
     X, y, _ = as_sklearn(nights)
     X, y = X[np.arange(48)], y[:48]
-    fits = {"one": {}, "same": {}, "labels": dict(labels=4 - y), "names": dict(labels=y + 10)}
-    if fit is fitted_ensemble:
-        fits["centering"] = dict(recenter=None)
-    described = {}
-    for name, changed in fits.items():
+
+    def described(estimator, y):
         torch.manual_seed(0)
-        clf = fit(**{"windows": X, "labels": y} | changed)
-        described[name] = json.dumps(describe_estimator(FrozenEstimator(clf)))
-    assert described["one"] == described["same"]
-    assert len({*described.values()}) == len(fits) - 1
+        fitted = FrozenEstimator(clone(estimator).fit(X, y))
+        return json.dumps(describe_estimator(fitted))
+
+    network = classifier(pretext=None, freeze_encoder=True, validation=0)
+    ensemble = FewLabelsClassifier(encoder_of(0), verbose=0)
+    for clf in (network, ensemble):
+        one, same, labels, names = (described(clf, each) for each in (y, y, 4 - y, y + 10))
+        assert one == same
+        assert len({one, labels, names}) == 3
+    assert described(clone(ensemble).set_params(recenter=None), y) != one
 
 
 def test_all_estimators_get_the_seed_except_a_pretrained_encoder():
@@ -367,9 +283,9 @@ def test_all_estimators_get_the_seed_except_a_pretrained_encoder():
     assert embedder.random_state == 1
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
 def test_the_last_bit_of_a_tensor_counts(dtype):
-    one = torch.full((2, 3), 2**30 if dtype is torch.int64 else 1.0, dtype=dtype)
+    one = torch.full((2, 3), 2**30, dtype=dtype)
     other = one.clone()
     other.view(torch.uint8)[0, 0] ^= 1
     assert digest_array(one) == digest_array(one.clone()) != digest_array(other)
@@ -379,10 +295,8 @@ def test_type_and_shape_of_an_array_count():
     array = np.zeros((2, 6), np.float32)
     others = [array.reshape(3, 4), array.view(np.int32), array.astype(object)]
     assert len({digest_array(array), *map(digest_array, others)}) == 4
-    assert digest_array(np.arange(6).reshape(2, 3).T) == digest_array(
-        np.arange(6).reshape(2, 3).T.copy()
-    )
-    assert digest_array(torch.ones(())) != digest_array(torch.zeros(()))
+    transposed = np.arange(6).reshape(2, 3).T
+    assert digest_array(transposed) == digest_array(transposed.copy())
 
 
 def test_packages_count_by_their_version(monkeypatch):

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn import metrics
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
@@ -22,7 +21,7 @@ from braindecode_pars.evaluation import (
     score_table,
     summarize,
 )
-from braindecode_pars.evaluation.folds import Fold, scored, warn_of_undefined
+from braindecode_pars.evaluation.folds import Fold, scored
 from braindecode_pars.evaluation.metrics import saved_probabilities, undefined_because
 
 RNG = np.random.default_rng(0)
@@ -63,9 +62,7 @@ def test_against_scikit_learn(name, reference):
     [
         ("kappa", "WWWW", "all 4 true labels are 'W'"),
         ("auroc", "WWWW", "all 4 true labels are 'W'"),
-        ("average_precision", "WWWW", "all 4 true labels are 'W'"),
         ("auroc", "WNWA", "'N'"),  # a class that did not occur in training
-        ("average_precision", "WNWA", "'N'"),
         ("accuracy", "", "no labeled windows"),
     ],
 )
@@ -77,13 +74,8 @@ def test_undefined_scores_have_a_reason(name, true, reason):
         )
         assert np.isnan(score)
     assert reason in undefined_because(true, name, ["A", "W"])
-
-
-def test_scores_of_one_class_can_be_defined():
-    only, predicted = np.full(4, "W"), np.array(["W", "N1", "W", "W"])
-    assert undefined_because(only, "balanced_accuracy") is None
+    only = np.full(4, "W")
     assert score_predictions(only, only, "balanced_accuracy") == pytest.approx(1)
-    assert score_predictions(only, predicted, "f1") == pytest.approx(3 / 7)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +104,6 @@ def test_scores_of_probabilities_against_scikit_learn(name, reference):
 
 
 def with_row(values):
-    """Replace row 7 of the probabilities."""
     return np.where(np.arange(200)[:, None] == 7, values, PROBABILITIES)
 
 
@@ -122,7 +113,6 @@ def with_row(values):
         (None, None, r"auroc.* probabilities="),
         (PROBABILITIES, ["N1", "W"], r"\(200, 3\).* \(200, 2\)"),
         (with_row([np.nan, np.nan, np.nan]), CLASSES, r"Row 7 .* nan"),
-        (with_row([np.inf, 0, 0]), CLASSES, r"Row 7 .* inf"),
         (with_row([2.5, -1.5, 0]), CLASSES, r"Row 7 .*-1.5.*predict_proba"),  # logits, sum 1
         (with_row([0.9, 0.9, 0.9]), CLASSES, r"Row 7 .*0.9.*sum to 1"),
     ],
@@ -132,15 +122,6 @@ def test_invalid_probabilities_raise(probabilities, classes, message):
         score_predictions(TRUE, PREDICTED, "auroc", probabilities=probabilities, classes=classes)
 
 
-def test_probabilities_of_a_float32_softmax_are_accepted():
-    logits = torch.from_numpy(RNG.normal(0, 30, (200, 3))).float()
-    values = torch.softmax(logits, dim=1).numpy()
-    assert (values.sum(axis=1, dtype=float) != 1).any()
-    result = score_predictions(TRUE, PREDICTED, "auroc", probabilities=values, classes=CLASSES)
-    reference = metrics.roc_auc_score(TRUE, values.astype(float), multi_class="ovr")
-    assert result == pytest.approx(reference, abs=1e-6)
-
-
 @pytest.mark.parametrize(
     ("true", "predicted", "message"),
     [
@@ -148,10 +129,7 @@ def test_probabilities_of_a_float32_softmax_are_accepted():
         (["W", "N1", "W"], ["W", "N1", None], r"1 of \d rows of predicted labels"),
         (TRUE, PROBABILITIES, r"shape \(200, 3\)"),
         ([0, 1], [0.2, 0.9], "continuous"),
-        ([0, 1], np.ma.array([1, 1], mask=[True, False]), r"1 of \d rows of predicted labels"),
         ([1, "1"], [1, "1"], "look the same"),
-        ([1, "W"], [1, "W"], "cannot be sorted"),
-        ([{1}, {2}], [{1}, {2}], "hashable"),
     ],
 )
 def test_invalid_labels_raise(true, predicted, message):
@@ -159,20 +137,10 @@ def test_invalid_labels_raise(true, predicted, message):
         score_predictions(true, predicted, "kappa")
 
 
-ROWS = [
-    # subject, seed, value
-    (1, 0, 0.2),
-    (1, 1, 0.4),
-    (2, 0, 0.5),
-    (2, 1, 0.7),
-    (3, 0, np.nan),
-    (3, 1, np.nan),
-    ("all", 0, 0.1),
-    ("all", 1, 0.5),
-]
-SCORES = pd.DataFrame(ROWS, columns=["subject", "seed", "value"]).assign(
-    protocol="transfer", dataset="d", method="A", n_train_subjects=5, metric="kappa"
-)
+VALUES = [0.2, 0.4, 0.5, 0.7, np.nan, np.nan, 0.1, 0.5]
+SCORES = pd.DataFrame(
+    dict(subject=[1, 1, 2, 2, 3, 3, "all", "all"], seed=[0, 1] * 4, value=VALUES)
+).assign(protocol="transfer", dataset="d", method="A", n_train_subjects=5, metric="kappa")
 
 
 @pytest.mark.parametrize(("over", "means"), [("subjects", [0.3, 0.6]), ("seeds", [0.1, 0.5])])
@@ -183,30 +151,18 @@ def test_over_subjects_seeds_are_averaged_and_over_seeds_the_pooled_rows_count(o
         assert row["mean"] == pytest.approx(np.mean(means))
         assert row["sd"] == pytest.approx(np.std(means, ddof=1))
         assert (row["n"], row["n_train_subjects"], row["metric"]) == (2, 5, "kappa")
+    is_pooled = SCORES["subject"] == "all"
+    with pytest.raises(ValueError, match="over"):
+        summarize(SCORES[is_pooled if over == "subjects" else ~is_pooled], over=over)
 
 
 def test_a_single_value_has_no_deviation_in_a_table():
-    one = SCORES[SCORES["subject"].isin([2])].assign(method="one")
+    one = SCORES[SCORES["subject"] == 2].assign(method="one")
     table = score_table(pd.concat([SCORES, one]))
     assert table["kappa"].tolist() == ["0.450 ± 0.212", "0.600"]
-    assert table.attrs["n"] == 2
 
 
-@pytest.mark.parametrize(
-    ("rows", "over", "message"),
-    [
-        (SCORES["subject"] != "all", "seeds", "'all'"),
-        (SCORES["subject"] == "all", "subjects", "over"),
-        (SCORES["seed"] >= 0, "folds", "'folds'"),
-    ],
-)
-def test_missing_rows_raise(rows, over, message):
-    with pytest.raises(ValueError, match=message):
-        summarize(SCORES[rows], over=over)
-
-
-@pytest.mark.parametrize("over", ["subjects", "seeds"])
-@pytest.mark.parametrize("row", [0, -1])
+@pytest.mark.parametrize(("over", "row"), [("subjects", 0), ("seeds", -1)])
 def test_a_score_with_two_values_is_refused(over, row):
     with pytest.raises(ValueError, match=r"same key: subject .*seed"):
         summarize(pd.concat([SCORES, SCORES.iloc[[row]].assign(value=0.99)]), over=over)
@@ -242,17 +198,6 @@ def test_every_subject_and_all_together(pooled):
     assert [row["value"] for row in rows] == pytest.approx([value for *_, value in expected])
 
 
-def test_each_reason_is_in_the_warning_once():
-    undefined = [
-        dict(metric=metric, subject=subject, why=why)
-        for metric, why in (("auroc", "no probabilities"), ("kappa", "one class"))
-        for subject in (range(1, 8) if metric == "auroc" else [3, 3])
-    ]
-    text = "9 scores .*auroc of subject 5 and 2 more: no prob.*; kappa of subject 3: one class"
-    with pytest.warns(UserWarning, match=text):
-        warn_of_undefined(pd.DataFrame([*undefined, dict(metric="f1", subject=1)]))
-
-
 def test_a_fold_keeps_probabilities_and_later_metrics_use_them(short_nights, tmp_path):
     methods = {"A": make_pipeline(LogBandPower(), GaussianNB())}
     arguments = dict(test_subjects=[2], out=tmp_path, verbose=0)
@@ -279,20 +224,6 @@ def test_a_fold_keeps_probabilities_and_later_metrics_use_them(short_nights, tmp
     assert scores["value"].tolist() == pytest.approx(np.mean(of_classes, axis=0), abs=1e-5)
 
 
-def test_a_method_without_probabilities_has_one_warning(short_nights):
-    methods = {"ridge": make_pipeline(LogBandPower(), RidgeClassifier())}
-    with pytest.warns(UserWarning, match="undefined") as caught:
-        scores = leave_one_subject_out(
-            methods, short_nights, metrics=["auroc", "accuracy"], verbose=0
-        )
-    values = scores.pivot(index="subject", columns="metric", values="value")
-    assert values["auroc"].isna().all()
-    assert values["accuracy"].notna().all()
-    (message,) = [str(w.message) for w in caught if "undefined" in str(w.message)]
-    assert message.startswith("4 scores ")
-    assert message.count("Pipeline has no predict_proba") == 1
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_probabilities_are_saved_to_the_last_bit(dtype):
     values = np.random.default_rng(0).dirichlet([1, 1], 50).astype(dtype)
@@ -307,7 +238,6 @@ def test_probabilities_are_saved_to_the_last_bit(dtype):
     ("probabilities", "classes", "reason"),
     [
         (None, [0, 1], "no predict_proba"),
-        (np.full((3, 2), np.nan), [0, 1], "Row 0 of the probabilities is nan, nan"),
         (np.array([[0.5, 0.5], [3.0, -2.0], [0.5, 0.5]]), [0, 1], "Row 1"),  # logits
         (np.ones((3, 2)) / 2, [], "classes_"),
         (np.ones((3, 5)) / 5, [0, 1], "(3, 5) for 3 windows and 2 classes"),
@@ -317,8 +247,5 @@ def test_unusable_probabilities_have_a_reason(probabilities, classes, reason):
     names, saved = saved_probabilities(SimpleNamespace(classes_=classes), probabilities, 3)
     assert names == []
     assert reason in saved["missing"]
-
-
-def test_probabilities_of_another_number_of_windows_raise():
     with pytest.raises(ValueError, match=r"\(2, 2\) .* 3 windows"):
         saved_probabilities(SimpleNamespace(classes_=[0, 1]), np.ones((2, 2)) / 2, 3)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support.structure import MODULES
+from statsmodels.stats.multitest import multipletests
 
 from braindecode_pars.evaluation import describe_differences, mean_interval, paired_tests, power
 from braindecode_pars.evaluation.paired_tests import holm
@@ -35,17 +35,6 @@ def table(protocol: str = "label_efficiency", **values) -> pd.DataFrame:
     return scores if several.any() else scores.drop(columns="pretraining_seed")
 
 
-def reference_holm(p_values):
-    """Largest p-value of the steps that must be rejected before a hypothesis is rejected."""
-    m = len(p_values)
-    corrected = []
-    for i in range(m):
-        smaller = [p for p in p_values if p <= p_values[i]]
-        steps = [min(1, p * (m - sum(q < p for q in p_values))) for p in smaller]
-        corrected.append(max(steps))
-    return corrected
-
-
 def test_draws_and_subjects_are_crossed():
     a, b = RNG.normal(0.3, 0.1, (4, 6)), RNG.normal(0.2, 0.1, (4, 6))
     (row,) = paired_tests(table(A=a, B=b)).to_dict("records")
@@ -66,7 +55,6 @@ def test_draws_and_subjects_are_crossed():
         ((4, 6), "label_efficiency", "two-way"),
         ((3, 4, 6), "label_efficiency", "three-way"),
         ((4, 6), "compare", "corrected"),
-        ((1, 6), "label_efficiency", "corrected"),
         ((1, 6), "within_subject", "within"),
         ((4, 2), "label_efficiency", "none"),
     ],
@@ -90,43 +78,19 @@ def test_means_with_intervals_are_by_any_columns_and_of_one_metric():
     by_decoder = mean_interval(scores, by=["decoder"])
     means = scores.groupby("decoder")["value"].mean()
     np.testing.assert_allclose(by_decoder["mean"], means)
-    several = table(A=RNG.random((3, 4, 6)), zero=np.zeros((4, 6)))
-    lacks_one = several[(several["subject"] > 0) | (several["pretraining_seed"] != 2)]
-    assert mean_interval(lacks_one)[["n_subjects", "test"]].to_numpy().tolist() == [
-        [5, "three-way"],
-        [6, "two-way"],
-    ]
     both = pd.concat([scores.assign(metric="f1", value=0.0), scores])
     pd.testing.assert_frame_equal(mean_interval(both, "kappa", by=["decoder"]), by_decoder)
     with pytest.raises(ValueError, match="f1, kappa"):
         mean_interval(both, by=["decoder"])
-    with pytest.raises(ValueError, match="single subjects is empty"):
-        mean_interval(scores.assign(subject="all", seed=range(len(scores))), by=["decoder"])
-
-
-def test_only_the_random_effects_make_intervals_of_means():
-    """Else a page could have intervals of two kinds. A study predicts a subject, and ranks."""
-    quantile = re.compile(r"\b(ppf|isf|interval|stdtrit|sem|corrected_mean|crossed_mean)\(")
-    allowed = {"evaluation.random_effects": None, "study.study_tests": 3}
-    allowed |= {"evaluation.paired_tests": 4}  # tested_mean, which chooses the test
-    allowed |= {"predictions.expert_agreement": 1}  # limits of agreement of nights, not of scores
-    for name, file in MODULES.items():
-        n_uses = len(quantile.findall(file.read_text("utf-8")))
-        limit = allowed.get(name.removeprefix("braindecode_pars."), 0)
-        assert limit is None or n_uses <= limit, name
 
 
 def test_pretrainings_are_a_third_factor():
     """A baseline has the same scores for all pretraining seeds; two encoders share the seeds."""
     a, b = RNG.normal(0.3, 0.1, (3, 4, 6)), RNG.normal(0.2, 0.1, (4, 6))
-    (row,) = (tests := paired_tests(table(A=a, B=b))).to_dict("records")
-    assert "pretraining seeds as crossed random effects" in describe_differences(tests)
+    (row,) = paired_tests(table(A=a, B=b)).to_dict("records")
     expected = crossed_mean((a - b).T)
     assert (row["test"], row["n_draws"], row["n_subjects"]) == ("three-way", 4, 6)
     assert (row["p"], row["df"]) == (pytest.approx(expected.p), pytest.approx(expected.df))
-    (turned,) = paired_tests(table(B=b, A=a)).to_dict("records")
-    assert turned["mean_difference"] == pytest.approx(-row["mean_difference"])
-    assert turned["p"] == pytest.approx(row["p"])
     c = RNG.normal(0.2, 0.1, (2, 4, 6))
     (both,) = paired_tests(table(A=a, C=c)).to_dict("records")
     assert both["p"] == pytest.approx(crossed_mean((a[:2] - c).T).p)
@@ -143,24 +107,13 @@ def test_one_seed_and_cross_validation_have_the_corrected_test(protocol):
     a, b = RNG.normal(0.3, 0.1, (3, 6)), RNG.normal(0.2, 0.1, (3, 6))
     n_seeds = 3 if protocol == "compare" else 1
     scores = table(protocol, A=a[:n_seeds], B=b[:n_seeds])
-    (row,) = (tests := paired_tests(scores)).to_dict("records")
-    assert "corrected resampled t-test" in describe_differences(tests)
+    # Folds may have different sizes.
+    scores.loc[scores["subject"] < 2, "n_train_subjects"] = 6 if protocol == "compare" else 5
+    (row,) = paired_tests(scores).to_dict("records")
     expected = corrected_mean((a - b)[:n_seeds].mean(axis=0), 5)
     assert (row["test"], row["df"], row["n_draws"]) == ("corrected", 5, n_seeds)
     assert row["p"] == pytest.approx(expected.p)
     assert row["ci_high"] == pytest.approx(expected.ci_high)
-
-
-def test_the_test_can_be_chosen():
-    a, b = RNG.normal(0.3, 0.1, (3, 6)), RNG.normal(0.2, 0.1, (3, 6))
-    chosen = paired_tests(table("compare", A=a, B=b), test="two-way")
-    pd.testing.assert_frame_equal(chosen, paired_tests(table(A=a, B=b)))
-    chosen = paired_tests(table(A=a, B=b), test="corrected")
-    assert chosen["p"].item() == pytest.approx(corrected_mean((a - b).mean(axis=0), 5).p)
-    with pytest.raises(ValueError, match=r"A and B have 1.* test='corrected'"):
-        paired_tests(table(A=a[:1], B=b), test="two-way")
-    with pytest.raises(ValueError, match="test must be one of 'auto', 'two-way', 'corrected'"):
-        paired_tests(table(A=a, B=b), test="wilcoxon")
 
 
 def test_different_subjects_per_seed_are_nested():
@@ -173,8 +126,11 @@ def test_different_subjects_per_seed_are_nested():
     assert row["p"] == pytest.approx(stats.ttest_1samp(of_seeds, 0).pvalue)
     assert (row["n_subjects"], row["n_draws"]) == (12, 3)
     assert row["wins"] == (a > b).sum()
+    # The test can be chosen.
     of_subjects = paired_tests(scores, test="corrected")["p"].item()
     assert of_subjects == pytest.approx(corrected_mean((a - b).ravel(), 5).p)
+    with pytest.raises(ValueError, match=r"A and B have 1.* test='corrected'"):
+        paired_tests(table(A=a[:1], B=b), test="two-way")
 
 
 def test_methods_are_compared_on_their_common_seeds():
@@ -198,16 +154,14 @@ def test_a_subject_with_an_undefined_or_missing_score_is_dropped_and_counted():
     assert tests[["n_subjects", "n_dropped", "n_draws"]].to_numpy().tolist() == [[4, 2, 3]]
     known = [0, 1, 3, 5]
     assert tests["p"].item() == pytest.approx(crossed_mean((a - b).T[known]).p)
-    assert "Up to 2 subjects per pair" in describe_differences(tests)
 
 
-@pytest.mark.parametrize("m", [1, 2, 5, 10])
+@pytest.mark.parametrize("m", [1, 2, 10])
 def test_holm_matches_its_definition(m):
     p_values = RNG.random(m) ** 3
-    assert holm(p_values) == pytest.approx(reference_holm(p_values.tolist()))
-    with_gap = np.insert(p_values, 0, np.nan)
-    assert np.isnan(holm(with_gap)[0])
-    assert holm(with_gap)[1:] == pytest.approx(reference_holm(p_values.tolist()))
+    expected = multipletests(p_values, method="holm")[1]
+    assert holm(p_values) == pytest.approx(expected)
+    assert holm([np.nan, *p_values]) == pytest.approx([np.nan, *expected], nan_ok=True)
 
 
 def test_one_method_is_tested_against_the_others():
@@ -217,54 +171,22 @@ def test_one_method_is_tested_against_the_others():
     assert tests[["method_a", "method_b"]].to_numpy().tolist() == [["A", "B"], ["C", "B"]]
     p_values = [corrected_mean(x - b, 5).p for x in (a, c)]
     assert tests["p"].tolist() == pytest.approx(p_values)
-    assert tests["p_holm"].tolist() == pytest.approx(reference_holm(p_values))
-    assert "Holm-corrected for 2 pairs" in describe_differences(tests)
-    with pytest.raises(ValueError, match=r"'D'.* A, B, C"):
-        paired_tests(scores, against="D")
-
-
-def test_all_pairs_are_tested_and_corrected_together():
-    scores = table(**dict(zip("ABC", RNG.random((3, 8)), strict=True)))
-    tests = paired_tests(scores)
+    assert tests["p_holm"].tolist() == pytest.approx(multipletests(p_values, method="holm")[1])
+    # All pairs are corrected together, and pooled rows are not subjects.
+    pooled = scores[scores["subject"] == 0].assign(subject="all")
+    tests = paired_tests(pd.concat([scores, pooled]))
     pairs = tests[["method_a", "method_b"]].to_numpy().tolist()
     assert pairs == [["A", "B"], ["A", "C"], ["B", "C"]]
-    assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
-    assert " ".join(tests) == (
-        "method_a method_b n_train_subjects n_subjects n_draws mean_difference sd_difference "
-        "ci_low ci_high wins p p_holm df detectable n_dropped test metric"
-    )
-    # Pooled rows are not subjects.
-    pooled = scores[scores["subject"] == 0].assign(subject="all")
-    pd.testing.assert_frame_equal(paired_tests(pd.concat([scores, pooled])), tests)
+    assert tests["p"].iloc[1] == pytest.approx(corrected_mean(a - c, 5).p)
+    assert tests["p_holm"].tolist() == pytest.approx(multipletests(tests["p"], method="holm")[1])
 
 
 def test_equal_scores_have_a_p_value_of_one():
-    equal = [0.5, 0.7, 0.6]
-    (row,) = paired_tests(table(A=equal, B=equal)).to_dict("records")
-    assert (row["p"], row["wins"]) == (1, 0)
-    # Rounding errors of the mean over seeds are not differences.
+    """Rounding errors of the mean over seeds are not differences."""
     a = np.array([[0.1, 0.3, 0.2], [0.4, 0.1, 0.1], [0.2, 0.2, 0.3]])
     b = np.array([[0.2, 0.2, 0.3], [0.1, 0.3, 0.2], [0.4, 0.1, 0.1]])
     (row,) = paired_tests(table(A=a, B=b), test="corrected").to_dict("records")
     assert (row["p"], row["wins"]) == (1, 0)
-
-
-def test_significant_and_other_differences_are_described():
-    base = RNG.normal(0.4, 0.02, (5, 10))
-    tests = paired_tests(table(weak=base, twin=base[::-1], strong=base + 0.2), against="weak")
-    description = describe_differences(tests)
-    assert "strong scores significantly higher than weak in kappa by 0.200 (" in description
-    assert "uncorrected 95 % CI 0.200 to 0.200, Holm-corrected p = 0; " in description
-    assert "strong scores higher in 10 of 10 subjects)" in description
-    assert re.search(
-        r"Not significant in kappa: twin vs\. weak \(difference [+-]0\.\d{3}, uncorrected 95 % CI "
-        r"-0\.\d{3} to \+0\.\d{3}, Holm-corrected p = 1, minimum detectable difference 0\.\d{3}\)",
-        description,
-    )
-    assert "subjects and draws of labeled subjects as crossed random effects" in description
-    assert "2 pairs" in description
-    equal = describe_differences(paired_tests(table(A=base, B=base)))
-    assert "A vs. B (difference +0.000, 95 % CI +0.000 to +0.000, p = 1)." in equal
 
 
 def test_the_better_method_is_named_first():
@@ -278,10 +200,8 @@ def test_the_better_method_is_named_first():
 
 
 def test_the_corrected_p_value_decides_what_is_significant():
-    scores = table(A=[0.6, 0.7, 0.8], B=[0.5, 0.5, 0.4], C=[0.1, 0.3, 0.1])
-    tests = paired_tests(scores).assign(
-        p=[0.02, 0.03, 0.01], p_holm=[0.05, 0.06, 0.03], n_dropped=[0, 2, 1]
-    )
+    tests = paired_tests(table(A=[0.6, 0.7, 0.8], B=[0.5, 0.5, 0.4], C=[0.1, 0.3, 0.1]))
+    tests = tests.assign(p=[0.02, 0.03, 0.01], p_holm=[0.05, 0.06, 0.03], n_dropped=[0, 2, 1])
     significant, not_significant = describe_differences(tests).split("Not significant")
     assert significant.count("significantly") == 1
     assert "B scores significantly higher than C" in significant
@@ -294,16 +214,13 @@ def test_invalid_scores_raise():
     scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
     with pytest.raises(ValueError, match=r"'f1'.* kappa"):
         paired_tests(scores, "f1")
-    with pytest.raises(ValueError, match=r"2 methods.* A"):
-        paired_tests(scores[scores["method"] == "A"])
     with pytest.raises(ValueError, match="several protocols"):
         paired_tests(pd.concat([scores, scores.assign(protocol="transfer")]))
     with pytest.raises(ValueError, match=r"\(5, 9\)"):
         power(pd.concat([scores, scores.assign(n_train_subjects=9)]))
-    again = scores.iloc[[0]].assign(value=-1.0)  # another run of one fold
-    for other in ({}, {"seed": "0"}, {"method": "A "}):  # as text, or with a blank
-        with pytest.raises(ValueError, match=r"method A, subject 0"):
-            paired_tests(pd.concat([scores, again.assign(**other)]))
+    again = scores.iloc[[0]].assign(value=-1.0, seed="0", method="A ")  # another run of one fold
+    with pytest.raises(ValueError, match=r"method A, subject 0"):
+        paired_tests(pd.concat([scores, again]))
     with pytest.raises(ValueError, match=r"control \(none, slow\)"):
         paired_tests(pd.concat([scores.assign(control=name) for name in ("none", "slow")]))
 
@@ -333,17 +250,8 @@ def test_each_number_of_labeled_subjects_has_a_test():
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     description = describe_differences(tests)
     assert "A scores significantly higher than B in kappa with 9 labeled subjects by" in description
-    assert "A vs. B with 5 labeled subjects (" in description
-    assert "4 tests" in description
     with pytest.raises(ValueError, match=r"'D'.* A, B, C"):
         paired_tests(pd.concat([few, many]), against="D")
-
-
-def test_folds_of_different_sizes_have_one_test():
-    scores = table("compare", A=RNG.random(6), B=RNG.random(6))
-    scores.loc[scores["subject"] < 2, "n_train_subjects"] = 4
-    (row,) = paired_tests(scores).to_dict("records")
-    assert (row["n_subjects"], row["n_train_subjects"]) == (6, 4)
 
 
 def crossed(n_subjects: int = 12, n_draws: int = 10, **sds: float) -> pd.DataFrame:
@@ -378,29 +286,18 @@ def test_the_number_of_draws_is_the_smallest_that_is_enough():
     assert math.isfinite(result["draws_needed"].tolist()[1])
 
 
-def test_power_has_a_row_for_each_pair_and_design():
+def test_power_of_several_pairs_and_designs():
     a, b, c = RNG.normal(0.3, 0.1, (3, 4, 6))
     scores = table(A=np.stack([a, a + RNG.normal(0, 0.1, a.shape)]), B=b, C=c)
     result = power(scores, against="C", n_subjects=[6, 20], n_draws=[4, 8])
-    assert result[["method_a", "n_subjects", "n_draws"]].to_numpy().tolist() == [
-        [method, subjects, draws] for method in "AB" for subjects in (6, 20) for draws in (4, 8)
-    ]
+    assert result["n_subjects"].tolist() == [6, 6, 20, 20] * 2
+    assert result["n_draws"].tolist() == [4, 8] * 4
     assert result["sd_pretraining"].isna().tolist() == [False] * 4 + [True] * 4
-    tests = paired_tests(scores, against="C")
-    assert tests["test"].tolist() == ["three-way", "two-way"]
-
-
-def test_power_needs_crossed_draws():
-    a, b = RNG.normal(0.3, 0.1, (2, 3, 6))
-    with pytest.raises(ValueError, match=r"A and B have 6 subjects .* each of 1 seeds"):
-        power(table(A=a[:1], B=b[:1]))
-    scores = table(A=a, B=b)
+    with pytest.raises(ValueError, match=r"B and C have 6 subjects .* each of 1 seeds"):
+        power(table(B=b[:1], C=c))
     scores["subject"] += 10 * scores["seed"]
     with pytest.raises(ValueError, match="each seed has different subjects"):
         power(scores)
-    for wrong in (dict(n_draws=[1]), dict(n_subjects=[]), dict(difference=0)):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            power(table(A=a, B=b), **wrong)
 
 
 def test_power_is_undefined_for_equal_differences():
@@ -418,7 +315,4 @@ def test_two_subjects_are_too_few(shape, spread):
     tests = paired_tests(table(A=b + 0.1 + RNG.normal(0, spread, shape), B=b))
     assert tests[["p", "p_holm", "ci_low", "ci_high"]].isna().all(axis=None)
     assert tests["test"].item() == "none"
-    description = describe_differences(tests)
-    assert re.search(r"\(not tested.* 2 subjects .*at least 3 subjects", description)
-    one = describe_differences(paired_tests(table(A=b[:, :1], B=b[:, 1:])))
-    assert re.search(r"\(not tested.* 1 subject ", one)
+    assert re.search(r"\(not tested.* 2 subjects", describe_differences(tests))

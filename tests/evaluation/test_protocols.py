@@ -4,14 +4,13 @@ import warnings
 from itertools import product
 from types import SimpleNamespace
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline, make_union
-from support.subjects import LoggingClassifier, fits, with_split
+from support.small_estimators import classifier, embedder
+from support.subjects import LoggingClassifier, fits, with_split, with_subject
 from torch.utils.data import Subset
 
 from braindecode_pars import (
@@ -20,36 +19,33 @@ from braindecode_pars import (
     PARSNet,
     PatchEncoder,
     as_sklearn,
-    plotting,
 )
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.estimators import HMMSmoothing
 from braindecode_pars.evaluation import (
-    FoldError,
     LogBandPower,
+    label_efficiency,
     leave_one_subject_out,
+    score_table,
     transfer,
 )
-from braindecode_pars.evaluation.leaks import find_leaked_subjects, warn_of_leaks
+from braindecode_pars.evaluation.leaks import find_leaked_subjects
+from braindecode_pars.evaluation.splitting import draw_subjects
 
 TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=32, verbose=0)
+SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
 ALWAYS_2 = DummyClassifier(strategy="constant", constant=2)
 
 
 def test_every_subject_is_held_out_once_for_each_seed(short_nights, tmp_path):
     methods = {"log": LoggingClassifier(tmp_path), "2": ALWAYS_2}
-    scores = leave_one_subject_out(
-        methods, short_nights, seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0
-    )
+    wanted = dict(seeds=[3, 4], dataset="nights", metrics=["accuracy"], verbose=0)
+    scores = leave_one_subject_out(methods, short_nights, **wanted)
     assert sorted((fit["subjects"], fit["seed"]) for fit in fits(tmp_path)) == [
         ([subject for subject in (1, 2, 3, 4) if subject != held_out], seed)
         for held_out in (4, 3, 2, 1)
         for seed in (3, 4)
     ]
-    assert " ".join(scores) == (
-        "protocol dataset method subject n_train_subjects seed metric value test_subject_data "
-        "chance"
-    )
     keys = scores[["subject", "seed", "method"]].itertuples(index=False, name=None)
     assert list(keys) == list(product((1, 2, 3, 4), (3, 4), ("log", "2")))
     _, y, groups = as_sklearn(short_nights)
@@ -59,60 +55,75 @@ def test_every_subject_is_held_out_once_for_each_seed(short_nights, tmp_path):
     assert set(scores["dataset"]) == {"nights"}
 
 
-@pytest.fixture(scope="module")
-def donor(short_nights):
-    """An encoder that was pretrained on subject 1."""
-    return PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(short_nights, range(6)))
+def test_all_methods_train_on_the_same_draws(short_nights, tmp_path):
+    methods = {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)}
+    wanted = dict(n_train_subjects=[1, 3], seeds=[0, 1], metrics=["kappa"], verbose=0)
+    scores = label_efficiency(methods, with_split(short_nights, SPLIT), **wanted)
+    expected = [
+        (seed, sorted(draw_subjects([1, 2, 3], n, seed))) for n in (1, 3) for seed in (0, 1)
+    ] * 2
+    assert sorted((fit["seed"], fit["subjects"]) for fit in fits(tmp_path)) == sorted(expected)
+    keys = scores[["n_train_subjects", "seed", "method", "subject"]].to_numpy().tolist()
+    assert keys == [list(row) for row in product((1, 3), (0, 1), "AB", (4, "all"))]
 
 
-def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
-    short_nights, donor, tmp_path
-):
-    donor.save(tmp_path / "encoder")
-    seen = PARSEmbedder(encoder=tmp_path / "encoder", **TINY)
+class Validating(LoggingClassifier):
+    """Has the parameters validation and unlabeled_label, as PARSClassifier."""
+
+    def __init__(self, folder, validation="split", unlabeled_label=-1, random_state=None):
+        super().__init__(folder, random_state=random_state)
+        self.validation = validation
+        self.unlabeled_label = unlabeled_label
+
+    def predict(self, X):
+        return [2] * len(X)
+
+
+def test_fixed_validation_subjects_come_beside_the_drawn_ones(short_nights, tmp_path):
+    """Two windows of the validation subject have no label, and are not used."""
+    parts = with_split(short_nights, {1: "train", 2: "valid", 3: "train", 4: "test"}).datasets
+    some = parts[1].metadata.assign(target=[-1] * 2 + parts[1].y[2:])
+    parts[1] = EEGWindowsDataset(parts[1].raw, some, parts[1].description)
+    folders = [tmp_path / "split", tmp_path / "share"]
+    for folder in folders:
+        folder.mkdir()
+    methods = {"A": Validating(folders[0]), "B": Validating(folders[1], 0.5)}
+    wanted = dict(n_train_subjects=[1, 2], seeds=[0], unlabeled_label=-1, verbose=0)
+    scores = label_efficiency(methods, BaseConcatDataset(parts), **wanted)
+    for folder, beside in zip(folders, ([2], []), strict=True):
+        first, second = sorted(fits(folder), key=lambda fit: len(fit["labels"]))
+        assert first["subjects"] == sorted([*draw_subjects([1, 3], 1, 0), *beside])
+        assert second["subjects"] == sorted([1, 3, *beside])
+        assert len(second["labels"]) == 12 + 4 * len(beside)
+    assert sorted(set(scores["n_train_subjects"])) == [1, 2]
+
+
+def test_subjects_of_an_encoder_are_warned_of_once_for_each_method(short_nights):
+    """The encoder was fine-tuned on subjects 2 and 3."""
+    donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
+    seen = PARSEmbedder(encoder=donor.fit(Subset(short_nights, range(6, 18))), **TINY)
     unknown = PatchEncoder(100, 16, 1, 2, 32)
     methods = {
-        "probe": make_pipeline(seen, DummyClassifier()),
-        "both": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
+        "seen": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
         "unknown": make_pipeline(PARSEmbedder(encoder=unknown, verbose=0), DummyClassifier()),
     }
+    wanted = dict(test_subjects=[1, 2, 3], equal_sizes=False, verbose=0)
     with pytest.warns(UserWarning, match="encoder") as w:
-        leave_one_subject_out(
-            methods, short_nights, test_subjects=[1, 2], equal_sizes=False, verbose=0
-        )
+        leave_one_subject_out(methods, short_nights, **wanted)
     texts = [str(warning.message) for warning in w]
-    for name in ("probe", "both"):
-        assert sum(f"{name} was pretrained on windows of test subjects 1," in t for t in texts) == 1
+    assert sum("seen was pretrained on windows of test subjects 2, 3," in t for t in texts) == 1
     assert sum("the encoder of unknown are unknown" in text for text in texts) == 1
-
-
-def test_data_leakage_is_warned_of_before_the_first_fit(short_nights, donor):
-    class Failing(DummyClassifier):
-        def fit(self, X, y):
-            raise RuntimeError("no fit")
-
-    probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), Failing())
-    with pytest.warns(UserWarning, match="test subjects 1,"), pytest.raises(FoldError):
-        leave_one_subject_out({"probe": probe}, short_nights, verbose=0)
 
 
 @pytest.mark.parametrize(("corpus", "n_warnings"), [("day", 1), (None, 0), ("other", 0)])
 def test_the_same_name_in_another_corpus_is_no_data_leakage(short_nights, corpus, n_warnings):
-    parts = {
-        name: EEGWindowsDataset(part.raw, part.metadata, description)
-        for name, part, description in (
-            ("seen", short_nights.datasets[0], dict(subject=1, corpus="day")),
-            ("test", short_nights.datasets[0], dict(subject=1, corpus=corpus)),
-            ("train", short_nights.datasets[1], dict(subject=2, corpus=corpus)),
-        )
-    }
-    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(parts["seen"])
+    named = with_subject(short_nights, 1, corpus="day")
+    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(named.datasets[0])
     assert donor.encoder_card_.subjects == ["day:1"]
     probe = make_pipeline(PARSEmbedder(encoder=donor, **TINY), DummyClassifier())
-    data = BaseConcatDataset([parts["test"], parts["train"]])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        leave_one_subject_out({"probe": probe}, data, verbose=0)
+    data = with_subject(with_subject(short_nights, 1, corpus=corpus), 2, corpus=corpus).datasets[:2]
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        leave_one_subject_out({"probe": probe}, BaseConcatDataset(data), verbose=0)
     texts = [str(warning.message) for warning in caught]
     assert sum("probe was pretrained on windows" in text for text in texts) == n_warnings
     # If the corpus is unknown, there is one note.
@@ -120,18 +131,24 @@ def test_the_same_name_in_another_corpus_is_no_data_leakage(short_nights, corpus
     assert len(notes) == (corpus is None)
 
 
-def test_data_leakage_is_detected_inside_searches_and_after_fine_tuning(short_nights):
-    donor = PARSClassifier(None, finetune_epochs=1, validation=0, **TINY)
-    donor.fit(Subset(short_nights, range(6, 18)))
-    search = GridSearchCV(
-        make_pipeline(PARSEmbedder(encoder=donor, **TINY), DummyClassifier()),
-        {"dummyclassifier__strategy": ["prior"]},
-        cv=KFold(2),
-    )
-    with pytest.warns(UserWarning, match="was pretrained on") as caught:
-        leave_one_subject_out({"search": search}, short_nights, test_subjects=[1, 2, 3], verbose=0)
-    (leak,) = [str(w.message) for w in caught if "was pretrained on" in str(w.message)]
-    assert "test subjects 2, 3," in leak
+def test_unequal_sizes_raise_or_are_in_the_table(short_nights):
+    methods = {"PARS": classifier(mlp_dim=48), "scratch": classifier(pretext=None)}
+    sizes = {name: clf.n_encoder_parameters(short_nights) for name, clf in methods.items()}
+    one, other = (f"{size:,}" for size in sizes.values())
+    with pytest.raises(ValueError, match=f"PARS .*({one} and {other}|{other} and {one})"):
+        transfer(methods, {"a": short_nights}, test_subjects={"a": [4]}, seeds=[0], verbose=0)
+    # Also a probe, whose encoder is inside a pipeline
+    probe = make_pipeline(embedder(), DummyClassifier())
+    with pytest.raises(ValueError, match="probe and PARS"):
+        leave_one_subject_out({"PARS": methods["PARS"], "probe": probe}, short_nights, verbose=0)
+    wanted = dict(test_subjects=[4], equal_sizes=False, verbose=0)
+    scores = leave_one_subject_out({**methods, "2": ALWAYS_2}, short_nights, **wanted)
+    assert scores.groupby("method")["encoder_parameters"].first().dropna().to_dict() == sizes
+    assert score_table(scores)["encoder_parameters"].tolist() == [one, other, "-"]
+    # Equal sizes need no column.
+    del methods["PARS"]
+    scores = leave_one_subject_out({**methods, "2": ALWAYS_2}, short_nights, **wanted)
+    assert list(score_table(scores)) == ["kappa", "balanced_accuracy"]
 
 
 def test_minus_one_is_not_scored_or_a_class(nights):
@@ -142,7 +159,7 @@ def test_minus_one_is_not_scored_or_a_class(nights):
     with pytest.warns(UserWarning, match="63"):
         scores = leave_one_subject_out({"2": ALWAYS_2}, masked, **arguments)
     assert (scores["value"] == 1).all()
-    # A class, as in SEED, whose classes are -1, 0 and 1.
+    # A class, as in SEED, whose classes are -1, 0 and 1
     shifted = BaseConcatDataset(nights.datasets, target_transform=lambda label: label % 3 - 1)
     always = DummyClassifier(strategy="constant", constant=-1)  # -1 must occur in training
     arguments |= dict(test_subjects=[1], unlabeled_label=None)
@@ -154,12 +171,6 @@ def test_minus_one_is_not_scored_or_a_class(nights):
     arguments |= dict(metrics=["balanced_accuracy"], unlabeled_label=-1)
     scores = leave_one_subject_out({"a": DummyClassifier()}, shifted, **arguments)
     assert scores["chance"].item() == 0.5
-    ax = plotting.subject_dots(scores, "balanced_accuracy")
-    assert [0.5, 0.5] in [list(line.get_ydata()) for line in ax.lines]
-    plt.close(ax.figure)
-
-
-SPLIT = {1: "train", 2: "train", 3: "valid", 4: "test"}
 
 
 def test_every_dataset_has_its_own_split(nights, tmp_path):
@@ -167,38 +178,18 @@ def test_every_dataset_has_its_own_split(nights, tmp_path):
         "given": with_split(nights, SPLIT),
         "named": BaseConcatDataset(nights.datasets[:3]),
     }
-    scores = transfer(
-        {"A": LoggingClassifier(tmp_path), "B": LoggingClassifier(tmp_path, 2)},
-        corpora,
-        test_subjects={"named": [1, 3]},
-        metrics=["accuracy"],
-        verbose=0,
-    )
-    assert set(scores["protocol"]) == {"transfer"}
+    wanted = dict(test_subjects={"named": [1, 3]}, metrics=["accuracy"], verbose=0)
+    scores = transfer({"A": LoggingClassifier(tmp_path)}, corpora, **wanted)
     keys = scores.groupby("dataset")["subject"].unique().map(list).to_dict()
     assert keys == {"given": [4, "all"], "named": [1, 3, "all"]}
-    assert scores.groupby("dataset")["n_train_subjects"].unique().map(list).to_dict() == {
-        "given": [3],
-        "named": [1],
-    }
+    numbers = scores.groupby("dataset")["n_train_subjects"].unique().map(list).to_dict()
+    assert numbers == {"given": [3], "named": [1]}
     trained_on = {(fit["seed"], tuple(fit["subjects"])) for fit in fits(tmp_path)}
     assert trained_on == set(product(range(5), ((1, 2, 3), (2,))))
-
-
-@pytest.mark.parametrize(
-    ("corpora", "test_subjects", "error", "message"),
-    [
-        ({}, None, TypeError, "datasets"),
-        ([1], None, TypeError, "datasets .* list"),
-        ("nights", [4], TypeError, r"test_subjects .* \[4\]"),
-        ("nights", {"other": [4]}, ValueError, "'other'.* nights"),
-        ("nights", None, ValueError, "nights"),
-    ],
-)
-def test_invalid_arguments_raise(nights, tmp_path, corpora, test_subjects, error, message):
-    corpora = {"nights": nights} if corpora == "nights" else corpora
-    with pytest.raises(error, match=message):
-        transfer({"A": LoggingClassifier(tmp_path)}, corpora, test_subjects=test_subjects)
+    with pytest.raises(ValueError, match=r"'other'.* given"):
+        transfer({"A": ALWAYS_2}, corpora, test_subjects={"other": [4]})
+    with pytest.raises(ValueError, match="named"):
+        transfer({"A": ALWAYS_2}, corpora)
 
 
 # Encoders inside estimators -----------------------------------------------------------------------
@@ -219,6 +210,7 @@ def network(module, unlabeled=None):
 PIPE = make_pipeline(make_union(encoder([1, 2])), encoder([3], subjects=None), "a classifier")
 SMOOTHED = HMMSmoothing(DummyClassifier())
 SMOOTHED.classifier_ = encoder([1])
+CALIBRATED = SimpleNamespace(estimator=encoder([1]))
 
 
 @pytest.mark.parametrize(
@@ -229,10 +221,12 @@ SMOOTHED.classifier_ = encoder([1])
         (encoder([3]), [1], [], False),
         (encoder([3], finetune_subjects=None), [1], [], True),
         (SMOOTHED, [1, 2], ["1"], False),
+        (SimpleNamespace(best_estimator_=SMOOTHED), [1], ["1"], False),
+        (SimpleNamespace(calibrated_classifiers_=[CALIBRATED]), [1], ["1"], False),
+        (SimpleNamespace(transformers_=[("a", encoder([1]), [0])]), [1], ["1"], False),
         # Subjects from file names are strings, subjects from tables are numbers, even floats.
         (encoder(["2", "P3", "007"]), [2, 3, 7], ["2", "7"], False),
-        (encoder([2.0, "P3", 7]), [2, 3, "07"], ["2", "07"], False),
-        (encoder(["2", "sub-P3"]), [2.0, "P3"], ["2.0", "P3"], False),
+        (encoder([2.0, "sub-P3", 7]), [2, "P3", "07"], ["2", "P3", "07"], False),
         (encoder(["physionet_mi:1"]), [1, "s01"], [], False),
         # A module or a callback that may have been pretrained elsewhere
         (network(PARSNet), [1], [], False),
@@ -243,14 +237,3 @@ SMOOTHED.classifier_ = encoder([1])
 def test_leaked_test_subjects_of_all_encoders_are_returned(fitted, tested, leaked, unknown):
     result = find_leaked_subjects(fitted, {subject: subject for subject in tested})
     assert result == {"subjects": leaked, "unknown": unknown}
-
-
-def test_each_method_gets_one_warning():
-    seen = [{"subjects": [], "unknown": unknown} for unknown in (0, 0, 0, 1, 1, 0)]
-    seen[0]["subjects"], seen[1]["subjects"] = ["2"], ["3", "2"]
-    with pytest.warns(UserWarning, match="encoder") as caught:
-        leak, unknown = warn_of_leaks("AABBBC", seen)
-    assert [str(w.message) for w in caught] == [leak, unknown]
-    assert "A was pretrained on windows of test subjects 2, 3," in leak
-    assert "encoder of B" in unknown
-    assert warn_of_leaks("AABBBC", seen, [leak, unknown]) == [leak, unknown]

@@ -33,22 +33,16 @@ def scores(short_nights, folder):
     return reproduce(short_nights, folder, verbose=0, **GIVEN)
 
 
-def test_every_subject_is_tested_once_by_every_method(scores, folder):
+def test_every_subject_is_tested_once_by_every_method(scores):
     accuracy = scores[scores["metric"] == "balanced_accuracy"]
     tested = accuracy.groupby("method")["subject"].agg(sorted)
-    assert sorted(tested.index) == [
-        "DropPos, head trained",
-        "PARS, head trained",
-        "from scratch",
-        UNTRAINED,
-    ]
+    trained = {f"{task}, head trained" for task in ("DropPos", "PARS")}
+    assert {*tested.index} == {"from scratch", UNTRAINED, *trained}
     assert (tested.map(tuple) == (1, 2, 3, 4)).all()
     assert set(scores["n_train_subjects"]) == {2}
     assert set(scores["seed"]) == {3}
     pretrained = ~scores["method"].isin(["from scratch", UNTRAINED])
     assert (scores["pretraining_loss"].notna() == pretrained).all()
-    written = pd.read_csv(folder / "scores.csv").assign(dataset="")
-    pd.testing.assert_frame_equal(written, scores, check_dtype=False)
 
 
 def test_encoders_have_equal_steps_and_no_test_subjects_in_pretraining(scores, folder):

@@ -22,7 +22,6 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from skorch.dataset import Dataset, ValidSplit
 from support.subjects import with_split, with_subject
 from torch.utils.data import Subset
 
@@ -49,7 +48,6 @@ from braindecode_pars.evaluation.splitting import (
     check_subjects,
     classes_of_subjects,
     draw_subjects,
-    in_order,
 )
 from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.windows.convert import as_windows
@@ -105,24 +103,11 @@ def test_the_splitter_works_with_scikit_learn(splitter):
         assert np.isfinite(nested).all()
 
 
-def test_splitters_work_with_moabb_and_skorch():
-    from moabb.evaluations.splitters import CrossSubjectSplitter
-
-    metadata = pd.DataFrame(dict(subject=SUBJECTS, session="0", run="0"))
-    theirs = CrossSubjectSplitter(cv_class=LeaveOneSubjectOut).split(LABELS, metadata)
-    assert [(a.tolist(), b.tolist()) for a, b in theirs] == pairs(LeaveOneSubjectOut())
-    data = Dataset(np.arange(96, dtype="float32"), LABELS)
-    valid = ValidSplit(WithinSubject(3))(data, LABELS, groups=SUBJECTS)
-    assert [part.indices.tolist() for part in valid] == [*pairs(WithinSubject(3))[0]]
-
-
 def test_groups_are_needed():
     with pytest.raises(ValueError, match="groups is None"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), np.zeros(4)))
     with pytest.raises(ValueError, match="from subject 5"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[5] * 4))
-    with pytest.raises(ValueError, match="inconsistent"):
-        next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[1, 2]))
 
 
 def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_protocol(nights):
@@ -176,24 +161,15 @@ def test_a_window_that_ends_at_the_minute_is_within_it():
     assert len(train) == 120 + 100
 
 
-MISSING = {"NaN": np.nan, "None": None, "NA": pd.NA, "text": "nan"}
-
-
-@pytest.mark.parametrize("missing", MISSING.values(), ids=MISSING)
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
-def test_a_missing_subject_raises(splitter, missing):
+def test_a_missing_subject_raises(splitter):
     groups = SUBJECTS.astype(object)
-    groups[:5] = missing
-    with pytest.raises(ValueError, match="5 of 96"):
-        pairs(splitter, groups=groups)
+    for missing in (np.nan, None, pd.NA, "nan"):
+        groups[:5] = missing
+        with pytest.raises(ValueError, match="5 of 96"):
+            pairs(splitter, groups=groups)
     with pytest.raises(ValueError, match="5 of 96"):
         splitter.get_n_splits(None, LABELS, groups)
-
-
-def test_two_names_of_a_subject_are_a_warning():
-    names = np.array(["a", "b", "P1", "p1"], object)[SUBJECTS - 1]
-    with pytest.warns(UserWarning, match="'P1' and 'p1'"):
-        pairs(LeaveOneSubjectOut(), groups=names)
 
 
 def test_blocks_of_a_subject_have_a_gap():
@@ -256,18 +232,14 @@ def test_duplicate_recordings_raise(nights):
 @pytest.mark.parametrize(
     ("splitter", "message"),
     [
-        (LabeledWindows(), "n_windows or minutes"),
         (LabeledWindows(2, minutes=[1]), "n_windows or minutes"),
         (LabeledWindows(20), "n_windows=20 and gap=1"),
         (LabeledWindows(1, gap=-1), "gap"),
         (LabeledSubjects(9, test_subjects=[1]), "n_train_subjects=9 .* 1 to 3"),
-        (LabeledSubjects(0, test_subjects=[1]), "n_subjects"),
         (LabeledSubjects(), "There are no test subjects: "),
         (LabeledSubjects(test_subjects=[1, 2], train_subjects=[2, 3]), r"train_subjects .* 2\."),
         (LabeledSubjects(test_subjects=[1, 2, 3, 4]), "remains .* 1, 2, 3, 4"),
-        (LabeledSubjects(test_subjects=[1], train_subjects=[]), "train_subjects"),
         (LabeledSubjects(cv=KFold(2, shuffle=True, random_state=0)), "GroupKFold"),
-        (LabeledSubjects(cv="groups"), "Expected `cv`"),
         (LabeledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv and test_subjects"),
         (WithinSubject(1), r"at least 2 blocks .* subject 1 has 1\."),
         (LeaveOneSubjectOut([7]), "test_subjects contains 7"),
@@ -299,33 +271,22 @@ def test_random_labels_stay_at_chance(splitter):
 
 
 def test_test_subject_data_is_a_column(nights):
-    centering_data = "all unlabeled"
     methods = {
         "probe": PROBE,
         "centered": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
     }
-    scores = evaluate(
-        methods, nights, LabeledWindows([0, 2]), metrics=["balanced_accuracy"], verbose=0
-    )
-    assert HMMSmoothing(PROBE).test_subject_data_ == centering_data
-    columns_by_method = (
-        scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
-    )
-    assert columns_by_method["probe", 0] == ["none"]
-    assert columns_by_method["centered", 0] == [centering_data]
-    assert columns_by_method["probe", 2] == columns_by_method["centered", 2] == ["labeled"]
+    wanted = dict(metrics=["balanced_accuracy"], verbose=0)
+    scores = evaluate(methods, nights, LabeledWindows([0, 2]), **wanted)
+    assert HMMSmoothing(PROBE).test_subject_data_ == "all unlabeled"
+    used = scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
+    assert used["probe", 0] == ["none"]
+    assert used["centered", 0] == ["all unlabeled"]
+    assert used["probe", 2] == used["centered", 2] == ["labeled"]
     assert set(scores["n_train_subjects"]) == {3}
-    means = summarize(scores)
-    assert len(means) == 4
-    assert set(means["test_subject_data"]) == set(scores["test_subject_data"])
-    shown = score_table(scores)
-    assert shown.index.names[2:] == ["method", "test_subject_data", "n_windows"]
-    assert len(shown) == 4
-    others = LeaveOneSubjectOut()
-    others = evaluate({"chance": methods["probe"]}, nights, others, metrics=["kappa"], verbose=0)
+    assert len(summarize(scores)) == 4
+    assert score_table(scores).index.names[2:] == ["method", "test_subject_data", "n_windows"]
+    others = evaluate({"chance": PROBE}, nights, LeaveOneSubjectOut(), **wanted)
     assert len(score_table(pd.concat([scores, others]))) == 5  # without n_windows
-    plain = score_table(scores[scores["test_subject_data"] == "none"])
-    assert plain.index.names[2:] == ["method", "n_windows"]
     tests = paired_tests(scores, "balanced_accuracy")
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
 
@@ -335,8 +296,7 @@ def test_methods_without_test_subject_data_predict_each_window_alone():
     X, y, groups = as_sklearn(windows)
     new = groups == "Subject02"
     order = np.random.default_rng(0).permutation(new.sum())
-    names = ["band-power", "classical-features", "tangent-space"]
-    for name, method in make_methods(names).items():
+    for name, method in make_methods(["classical-features", "tangent-space"]).items():
         scores = evaluate({name: method}, windows, LeaveOneSubjectOut(["Subject02"]), verbose=0)
         assert set(scores["test_subject_data"]) == {"none"}
         fitted = method.fit(X[~new], y[~new])
@@ -398,9 +358,7 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
         folds_of(corpus, LabeledSubjects(test_subjects=[1, 2]))
 
 
-@pytest.mark.parametrize(
-    "cv", [GroupKFold(2), 2, [(np.arange(48), np.arange(48, 96)), (np.arange(48, 96), range(48))]]
-)
+@pytest.mark.parametrize("cv", [2, [(range(48), range(48, 96)), (range(48, 96), range(48))]])
 def test_any_cross_validator_divides_whole_subjects(nights, cv):
     result = subjects_of_folds(nights, cv=cv)
     assert len(result) == 2
@@ -494,7 +452,7 @@ def test_only_labeled_windows_are_tested(nights):
 def test_names_of_subjects_are_checked(nights):
     with pytest.raises(ValueError, match="'all'"):
         Corpus.of(with_subject(nights, 3, subject="all"), "", -1)
-    # They remain two subjects, so that one can be in the training and the other in the test set.
+    # They remain two subjects, so that one can be in the training and the other in the test set
     with pytest.warns(UserWarning, match="'03'") as caught:
         corpus = Corpus.of(with_subject(nights, 1, subject="03"), "", -1)
     assert set(corpus.subjects) == {"03", 2, 3, 4}
@@ -502,35 +460,21 @@ def test_names_of_subjects_are_checked(nights):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        (dict(estimators={}), ValueError, "estimators"),
-        (dict(estimators=DummyClassifier()), TypeError, "DummyClassifier"),
-        (dict(estimators={"A": DummyClassifier}), TypeError, "'A'.*DummyClassifier"),
-        (dict(estimators={"A": 3}), TypeError, "'A'.* 3"),
-        (dict(estimators={3: DummyClassifier()}), TypeError, "3"),
-        (dict(metrics=[]), ValueError, "metrics"),
-        (dict(metrics="kappa"), TypeError, "'kappa'"),
-        (dict(metrics=3), TypeError, "metrics .* 3"),
-        (dict(metrics=[["kappa"]]), ValueError, r"\['kappa'\]"),
-        (dict(seeds=3), TypeError, "seeds .* 3"),
-        (dict(metrics=["auc"]), ValueError, "kappa.* 'auc'"),
-        (dict(metrics=["f1", "f1"]), ValueError, "metrics .* f1, f1"),
-        (dict(seeds=()), ValueError, "seeds"),
-        (dict(seeds=[0.5]), TypeError, r"seeds .* 0\.5"),
-        (dict(seeds=[1, 1]), ValueError, "seeds .* 1, 1"),
-        (dict(n_jobs=0), ValueError, "n_jobs .* 0"),
-        (dict(out=3), TypeError, "out .* 3"),
-        (dict(n_jobs="2"), TypeError, "n_jobs .* '2'"),
+        (dict(estimators={}), "estimators"),
+        (dict(estimators={"A": DummyClassifier}), "'A'.*DummyClassifier"),
+        (dict(metrics="kappa"), "'kappa'"),
+        (dict(metrics=["f1", "f1"]), "metrics .* f1, f1"),
+        (dict(seeds=[0.5]), r"seeds .* 0\.5"),
+        (dict(n_jobs=0), "n_jobs .* 0"),
+        (dict(out=3), "out .* 3"),
     ],
 )
-def test_invalid_arguments_raise(arguments, error, message):
-    good = dict(
-        estimators={"A": DummyClassifier()}, metrics=["kappa"], seeds=[0], n_jobs=None, out=None
-    )
-    check_arguments(**good)
-    with pytest.raises(error, match=message):
-        check_arguments(**{**good, **arguments})
+def test_invalid_arguments_raise(arguments, message):
+    good = dict(estimators={"A": DummyClassifier()}, metrics=["kappa"], seeds=[0])
+    with pytest.raises((TypeError, ValueError), match=message):
+        check_arguments(**dict(good, n_jobs=None, out=None) | arguments)
 
 
 @pytest.mark.parametrize(
@@ -539,7 +483,6 @@ def test_invalid_arguments_raise(arguments, error, message):
         ([], "test_subjects"),
         ([1, 1], r"test_subjects .* \[1, 1\]"),
         (["1", 7], "test_subjects .* '1', 7,.* 1, 2"),
-        ([[1]], r"test_subjects .* \[1\]"),
     ],
 )
 def test_unknown_subjects_raise(asked, message):
@@ -548,8 +491,3 @@ def test_unknown_subjects_raise(asked, message):
     assert check_subjects([decomposed], ["Jörg"], "test_subjects") == ["Jörg"]
     with pytest.raises(ValueError, match=message):
         check_subjects(asked, [1, 2], "test_subjects")
-
-
-def test_subjects_are_sorted():
-    assert in_order([10, 9, 10]) == [9, 10]
-    assert in_order(["b", 1, "a"]) == [1, "a", "b"]

@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
 
 from braindecode_pars.evaluation import LinearErasure, audit_subjects, subject_information
 from braindecode_pars.evaluation.subject_information import (
@@ -59,23 +57,8 @@ def test_explained_variance_matches_an_anova():
         expected = []
         for feature in np.delete(X, 5, axis=1).T:
             model = ols("x ~ C(k)", pd.DataFrame(dict(x=feature, k=labels))).fit()
-            squares = anova_lm(model)["sum_sq"]
-            assert model.rsquared == pytest.approx(squares["C(k)"] / squares.sum())
             expected.append(model.rsquared)
         assert explained_variance(X, labels) == pytest.approx(np.mean(expected))
-
-
-def test_recordings_are_not_mistaken_for_subjects(untrained):
-    """Recordings differ, and subjects do not, so permuting single windows would be too liberal."""
-    X, classes, subjects, recordings = simulated(subject_effect=0.0, recording_effect=2.0)
-    result = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
-    assert result["p"] > 0.05
-    single = permuted_explained_variances(X, subjects, np.arange(len(X)), n_permutations=20)
-    assert result["value"] > 5 * single.max()
-    X, classes, subjects, recordings = simulated(subject_effect=1.0, recording_effect=1.0)
-    result = number(audit_subjects(X, classes, subjects, recordings), "subject", EXPLAINED)
-    assert result["p"] == 1 / 201
-    assert result["value"] > result["null_high"] > result["null"]
 
 
 def test_permuted_explained_variances_match_a_plain_permutation():
@@ -89,7 +72,7 @@ def test_permuted_explained_variances_match_a_plain_permutation():
     result = permuted_explained_variances(X, subjects, recordings, classes, n_permutations=40)
     rng = np.random.default_rng(0)
     plain = []
-    for _ in range(400):
+    for _ in range(200):
         permuted = subjects.copy()
         for wanted in ({0}, {0, 1}):
             same_classes = [
@@ -163,18 +146,19 @@ def test_a_class_that_is_frequent_in_some_subjects_is_not_significant(
 @pytest.mark.parametrize("measure", [explained_variance, lambda X, y: LinearErasure().fit(X, y)])
 def test_missing_values_are_refused(measure):
     X, classes, subjects, recordings = simulated()
-    for missing in (np.nan, None):
-        unknown = subjects.astype(object)
-        unknown[:5] = missing
-        with pytest.raises(ValueError, match="5 of 480 rows"):
-            measure(X, unknown)
-        for arrays in ((unknown, classes, recordings), (subjects, unknown, recordings)):
-            with pytest.raises(ValueError, match="5 of 480"):
-                audit_subjects(X, arrays[1], arrays[0], arrays[2])
-        with pytest.raises(ValueError, match=r"5 of 480 .* recording"):
-            permuted_explained_variances(X, subjects, unknown)
-    with pytest.raises(ValueError, match="inconsistent"):
-        measure(X, subjects[:-1])
+    unknown = subjects.astype(object)
+    unknown[:5] = None
+    with pytest.raises(ValueError, match="5 of 480 rows"):
+        measure(X, unknown)
+    for arrays in ((classes, unknown, recordings), (unknown, subjects, recordings)):
+        with pytest.raises(ValueError, match="5 of 480"):
+            audit_subjects(X, *arrays)
+    with pytest.raises(ValueError, match=r"5 of 480 .* recording"):
+        permuted_explained_variances(X, subjects, unknown)
+    with pytest.raises(ValueError, match="got 1 classes"):
+        audit_subjects(X, classes * 0, subjects, recordings)
+    with pytest.raises(ValueError, match="got 2 classes with at least 1 subjects"):
+        audit_subjects(X, classes, subjects * 0, recordings)
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         measure(X, subjects)
@@ -205,23 +189,6 @@ def test_erasure_matches_its_equation(n_copies):
     np.testing.assert_allclose(erased, plain_leace(X, subjects), atol=1e-6 * np.abs(X).max())
 
 
-def test_after_erasure_no_linear_classifier_decodes_the_subject():
-    X, _, subjects, _ = simulated(subject_effect=3.0)
-    erased = LinearErasure().fit(X, subjects).transform(X)
-    means = pd.DataFrame(erased).groupby(subjects).mean()
-    np.testing.assert_allclose(means - means.mean(), 0, atol=1e-9)
-    shares = LogisticRegression(C=1.0, max_iter=2000).fit(erased, subjects).predict_proba(erased)
-    np.testing.assert_allclose(shares, 1 / N_SUBJECTS, atol=1e-4)
-
-
-def test_erased_features_keep_their_names():
-    X, _, subjects, _ = simulated()
-    table = pd.DataFrame(X).add_prefix("x")
-    result = LinearErasure().set_output(transform="pandas").fit(table, subjects).transform(table)
-    assert [*result] == [*table]
-    np.testing.assert_allclose(result, LinearErasure().fit(X, subjects).transform(X))
-
-
 def test_with_few_rows_erasure_is_centering():
     X, _, subjects, _ = simulated()
     X, subjects = X[::20], subjects[::20]  # 24 windows of 30 features
@@ -250,14 +217,6 @@ def test_after_erasure_subjects_are_at_chance_level_and_classes_are_not():
     assert set(table["held_out"]) == {"nothing", "time blocks", "subjects"}
 
 
-def test_cosine_is_high_if_subjects_have_the_same_direction(untrained):
-    for own_way, low, high in ((0.0, 0.8, 1.0), (3.0, -0.2, 0.3)):
-        arrays = simulated(class_effect=3.0 * (own_way == 0), own_way=own_way)
-        result = number(audit_subjects(*arrays, n_permutations=50), "class", COSINE)
-        assert low < result["value"] < high
-        assert (result["p"] < 0.05) == (own_way == 0)
-
-
 def test_the_cosine_matches_a_plain_computation(untrained):
     X, classes, subjects, recordings = simulated(own_way=0.3)
     X = (X - X.mean(0)) / X.std(0)
@@ -273,55 +232,17 @@ def test_the_cosine_matches_a_plain_computation(untrained):
     selected = (subjects < N_SUBJECTS - 1) | (classes == 0)
     X = np.concatenate([X[selected], X[~selected] * 0])[: selected.sum()]
     arrays = [each[selected] for each in (classes, subjects, recordings)]
-    result = number(audit_subjects(X, *arrays, n_permutations=5), "class", COSINE)
+    result = number(audit_subjects(X, *arrays, n_permutations=50), "class", COSINE)
     assert result["value"] == pytest.approx(np.mean(cosines), abs=0.02)
+    assert result["p"] < 0.05
 
 
 def test_no_window_is_trained_on_next_to_a_test_window():
     _, classes, subjects, recordings = simulated()
-    tested = []
+    rows, tested = range(len(subjects)), []
     for train, test in _blocks_of_time(_unit_codes(subjects, classes, recordings)):
         tested += test.tolist()
-        near = {i for row in test for i in (row - 1, row, row + 1) if 0 <= i < len(subjects)}
-        near = {
-            i for i in near if any(recordings[i] == recordings[j] for j in test if abs(i - j) < 2)
-        }
-        assert near.isdisjoint(train)
-        assert {*range(len(subjects))} - near == {*train}
-    assert sorted(tested) == [*range(len(subjects))]
-
-
-def test_subjects_with_one_class():
-    X, _, subjects, recordings = simulated()
-    table = audit_subjects(X, subjects % 2, subjects, recordings, n_permutations=30)
-    assert COSINE not in set(table["measure"])
-    # Erasing the subject also erases the class, which is constant per subject.
-    assert number(table, "class", ACCURACY, "all subjects")["value"] == pytest.approx(0.5)
-    assert number(table, "class", EXPLAINED)["p"] > 0.05
-
-
-def test_several_features_have_one_table(untrained):
-    X, classes, subjects, _ = simulated()
-    table = audit_subjects({"a": X, "b": X[:, :3]}, classes, subjects, n_permutations=3)
-    assert table["features"].tolist() == ["a"] * 8 + ["b"] * 8
-    alone = audit_subjects(X[:, :3], classes, subjects, n_permutations=3)
-    columns = ["value", "null", "p"]
-    np.testing.assert_allclose(table[8:][columns], alone[columns])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (dict(classes=0), "at least 2 classes .* got 1 classes"),
-        (dict(subjects=0), "got 2 classes with at least 1 subjects"),
-        (dict(features=np.nan), "features 'features' contains NaN"),
-        (dict(features=None), "inconsistent numbers of samples"),
-    ],
-)
-def test_invalid_arguments_raise(change, message):
-    X, classes, subjects, _ = simulated()
-    arguments = dict(features=X, classes=classes, subjects=subjects)
-    for name, value in change.items():
-        arguments[name] = X[1:] if value is None else arguments[name] * value
-    with pytest.raises(ValueError, match=message):
-        audit_subjects(**arguments)
+        pairs = [(i, row) for row in test for i in (row - 1, row, row + 1) if i in rows]
+        near = {i for i, row in pairs if recordings[i] == recordings[row]}
+        assert {*train} == {*rows} - near
+    assert sorted(tested) == [*rows]

@@ -1,9 +1,5 @@
 """Scores on the worst subjects, against a plain computation."""
 
-from __future__ import annotations
-
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,26 +9,23 @@ from braindecode_pars.evaluation import worst_subjects
 
 def rows_of(values, **columns):
     """Scores of one method: subject -> values of the seeds."""
-    same = dict(protocol="compare", dataset="d", n_train_subjects=4, metric="kappa") | columns
+    columns |= dict(protocol="compare", dataset="d", n_train_subjects=4, metric="kappa")
     return [
-        dict(same, subject=subject, seed=seed, value=value)
+        dict(columns, subject=subject, seed=seed, value=value)
         for subject, of_seeds in values.items()
         for seed, value in enumerate(of_seeds)
     ]
 
 
-def random_scores(n_subjects, seed=0, methods=("reference", "A", "B"), **columns):
-    rng = np.random.default_rng(seed)
-    rows = []
-    for method in methods:
-        values = {f"P{i:02d}": rng.random(3).tolist() for i in range(n_subjects)}
-        rows += rows_of(values, method=method, **columns)
+def random_scores(n_subjects):
+    rng, rows = np.random.default_rng(0), []
+    for method in ("reference", "A", "B"):
+        rows += rows_of({f"P{i:02d}": rng.random(3) for i in range(n_subjects)}, method=method)
     return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize(
-    ("n_subjects", "proportion", "n_worst"),
-    [(10, 0.2, 2), (11, 0.2, 3), (3, 0.1, 1), (25, 0.28, 7)],
+    ("n_subjects", "proportion", "n_worst"), [(11, 0.2, 3), (3, 0.1, 1), (25, 0.28, 7)]
 )
 def test_against_a_plain_computation(n_subjects, proportion, n_worst):
     scores = random_scores(n_subjects)
@@ -43,19 +36,12 @@ def test_against_a_plain_computation(n_subjects, proportion, n_worst):
     means = {key: sum(values) / 3 for key, values in means.items()}
     subjects = sorted({subject for _, subject in means}, key=lambda s: means["reference", s])
     worst, others = subjects[:n_worst], subjects[n_worst:]
-    assert result["method"].tolist() == ["reference", "A", "B"]
     assert result["is_reference"].tolist() == [True, False, False]
     for row in result.itertuples():
         assert (row.n_worst, row.n_others, row.n_dropped) == (n_worst, len(others), 0)
         assert row.subjects == ", ".join(worst)
         assert row.worst == pytest.approx(sum(means[row.method, s] for s in worst) / n_worst)
         assert row.others == pytest.approx(sum(means[row.method, s] for s in others) / len(others))
-
-
-def test_subjects_with_equal_scores_are_in_the_order_of_the_scores():
-    values = {"b": [0.5], "a": [0.5], "c": [0.1], "d": [0.9]}
-    scores = pd.DataFrame(rows_of(values, method="reference"))
-    assert worst_subjects(scores, "reference", proportion=0.5)["subjects"].item() == "c, b"
 
 
 def test_the_subjects_of_a_dataset_are_the_same_for_all_numbers_of_training_subjects():
@@ -66,6 +52,9 @@ def test_the_subjects_of_a_dataset_are_the_same_for_all_numbers_of_training_subj
     result = worst_subjects(pd.concat([few, many, other]), "reference")
     assert result["subjects"].tolist() == ["b", "b", "z"]
     assert result["worst"].tolist() == [0.3, 0.1, 0.1]
+    # Subjects with equal scores are in the order of the scores.
+    equal = few.assign(subject=["c", "a", "b"], value=[0.5, 0.5, 0.9])
+    assert worst_subjects(equal, "reference", proportion=0.5)["subjects"].item() == "c, a"
 
 
 def test_pooled_scores_and_subjects_without_a_score_of_each_method_are_excluded():
@@ -80,23 +69,10 @@ def test_pooled_scores_and_subjects_without_a_score_of_each_method_are_excluded(
     pd.testing.assert_frame_equal(result.assign(n_dropped=0), expected)
 
 
-def test_the_reference_regresses_to_the_mean():
-    """If all scores are noise, only the scores of the reference are low."""
-    result = worst_subjects(random_scores(200), "reference").set_index("method")
-    gap = result["others"] - result["worst"]
-    assert gap["reference"] > 0.25  # 1.75 standard deviations of the mean of three seeds
-    assert max(abs(gap["A"]), abs(gap["B"])) < 0.1
-
-
 def test_what_cannot_be_compared_is_refused():
-    scores = random_scores(4)
-    with pytest.raises(ValueError, match="tangent space"):
-        worst_subjects(scores, "tangent space")
     with pytest.raises(ValueError, match=r"mae.*kappa"):
-        worst_subjects(scores.assign(metric="mae"), "reference")
-    one = scores[(scores["subject"] == "P00") | (scores["method"] == "A")]
+        worst_subjects(random_scores(4).assign(metric="mae"), "reference")
     with pytest.raises(ValueError, match="1 subjects"):
-        worst_subjects(one, "reference")
-    for proportion in (0.0, 1.0, math.nan):
-        with pytest.raises(ValueError, match="proportion"):
-            worst_subjects(scores, "reference", proportion=proportion)
+        worst_subjects(random_scores(1), "reference")
+    with pytest.raises(ValueError, match="proportion"):
+        worst_subjects(random_scores(4), "reference", proportion=1.0)

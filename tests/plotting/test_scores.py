@@ -1,20 +1,15 @@
 """Figures of scores: what they have in common, curves, dots of subjects, and lines of settings."""
 
-from __future__ import annotations
+from itertools import product
 
-import io
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb
 
 from braindecode_pars import plotting
 from braindecode_pars._common.names import METRICS
 from braindecode_pars.evaluation import mean_interval
-from braindecode_pars.evaluation.score_figures import sorted_values, summarized
+from braindecode_pars.evaluation.score_figures import summarized
 
 FIGURES = {
     "label_efficiency": plotting.label_efficiency,
@@ -25,7 +20,26 @@ FIGURES = {
 }
 
 
-PARTLY = pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
+@pytest.fixture
+def make_scores():
+    """Make a tidy table of all combinations of settings, with values from ``value(row)``."""
+    defaults = dict(
+        protocol="synthetic",
+        dataset="one",
+        method=["PARS", "from scratch"],
+        subject="all",
+        n_train_subjects=10,
+        seed=[0, 1, 2],
+        metric="kappa",
+    )
+
+    def make(value, **varied):
+        settings = {**defaults, **varied}
+        choices = [each if isinstance(each, list) else [each] for each in settings.values()]
+        rows = [dict(zip(settings, row, strict=True)) for row in product(*choices)]
+        return pd.DataFrame([{**row, "value": value(row)} for row in rows])
+
+    return make
 
 
 @pytest.fixture(params=FIGURES)
@@ -33,62 +47,23 @@ def figure(request):
     return FIGURES[request.param]
 
 
-def test_tables_that_cannot_be_drawn_are_refused(figure, make_scores):
-    scores = make_scores(lambda row: 0.5, metric=["f1", "kappa"])
-    with pytest.raises(ValueError, match="empty"):
-        figure(scores.iloc[:0])
-    with pytest.raises(ValueError, match=r"auc.*f1, kappa"):
-        figure(scores, metric="auc")
-    with pytest.raises(ValueError, match=r"method.*protocol"):
-        figure(scores.drop(columns="method"))
-    scores = make_scores(lambda row: 0.5, dataset=["night", "day"], subject=["S1", "all"])
-    with pytest.raises(ValueError, match="night, day"):
-        figure(scores)
-
-
-def test_numbers_are_sorted_and_names_are_in_order_of_appearance():
-    assert sorted_values(pd.Series([40, 20.0, np.nan, 30, 20])) == [20, 30, 40]
-    assert sorted_values(pd.Series(["random", "grid", None, "random"])) == ["random", "grid"]
-
-
-@PARTLY
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
-        (dict(value=-1.0), ["PARS", "subject S1"]),  # another run of one fold
-        (dict(control="slow"), ["control", "none, slow"]),
-        (dict(n_windows=4), ["n_windows", "0, 4"]),
+        (dict(value=-1.0), "PARS, subject S1"),  # another run of one fold
+        (dict(dataset="day"), r"dataset \(one, day\)"),
+        (dict(control="slow"), r"control \(none, slow\)"),
+        (dict(n_windows=4), r"n_windows \(0, 4\)"),
     ],
 )
-def test_values_that_a_figure_would_average_are_refused(draw, change, words, make_scores):
+def test_values_that_a_figure_would_average_are_refused(figure, change, message, make_scores):
     scores = make_scores(lambda row: 0.5, subject=["S1", "S2"])
     scores = scores.assign(control="none", n_windows=0)
-    draw(pd.concat([scores, scores]))  # the same rows
-    with pytest.raises(ValueError, match=words[0]) as error:
-        draw(pd.concat([scores, scores.iloc[[0]].assign(**change)]))
-    assert words[1] in str(error.value)
-
-
-def test_subjects_come_before_pooled_rows(make_scores):
-    values = {"S1": 0.2, "S2": 0.6, "S3": 0.4, "all": 0.9}
-    scores = make_scores(lambda row: values[row["subject"]], subject=list(values))
-    summary, unit = summarized(scores, ["method"])
-    np.testing.assert_allclose(summary["mean"], 0.4)
-    assert unit == "mean and 95 % CI over 3 subjects\nand 3 draws"
-    pooled, unit = summarized(scores[scores["subject"] == "all"], ["method"])
-    assert set(pooled["mean"]) == {0.9}
-    assert unit == "mean ± SD over 3 seeds"
-
-
-def test_pooled_values_are_not_compared_with_means_over_subjects(make_scores):
-    scores = make_scores(lambda row: 0.5, subject=["S1", "all"])
-    pooled_of_one = (scores["method"] == "PARS") & (scores["subject"] == "all")
-    single_of_other = (scores["method"] == "from scratch") & (scores["subject"] == "S1")
-    with pytest.raises(ValueError, match="cannot be compared"):
-        summarized(scores[pooled_of_one | single_of_other], ["method"])
-    # If one method has no rows of single subjects, both use the pooled rows.
-    single_of_one = (scores["method"] == "PARS") & (scores["subject"] == "S1")
-    assert summarized(scores[~single_of_one], ["method"])[1] == "mean ± SD over 3 seeds"
+    figure(pd.concat([scores, scores]))  # the same rows
+    with pytest.raises(ValueError, match=message):
+        figure(pd.concat([scores, scores.iloc[[0]].assign(**change)]))
+    with pytest.raises(ValueError, match=r"method.*protocol"):
+        figure(scores.drop(columns="method"))
 
 
 def test_bands_of_subjects_are_intervals_of_the_tests_and_those_of_seeds_deviations(make_scores):
@@ -106,130 +81,52 @@ def test_bands_of_subjects_are_intervals_of_the_tests_and_those_of_seeds_deviati
     assert (row.ci_low, row.ci_high) == pytest.approx((0.5 - deviation, 0.5 + deviation))
 
 
-def test_a_band_needs_three_subjects_with_defined_scores(make_scores):
-    """As a test does; the text counts the subjects behind each mean."""
-    values = {"S1": 0.4, "S2": 0.6, "S3": np.nan}
+def test_subjects_come_before_pooled_rows(make_scores):
+    values = {"S1": 0.2, "S2": 0.6, "S3": 0.4, "all": 0.9}
     scores = make_scores(lambda row: values[row["subject"]], subject=list(values))
-    summary, text = summarized(scores, ["method"])
-    assert summary["mean"].tolist() == [0.5, 0.5]
-    assert summary["ci_low"].isna().all()
-    assert "2 subjects" in text
+    summary, unit = summarized(scores, ["method"])
+    np.testing.assert_allclose(summary["mean"], 0.4)
+    assert unit == "mean and 95 % CI over 3 subjects\nand 3 draws"
+    # If one method has pooled rows only, both use them, or they cannot be compared.
+    is_pooled, is_first = scores["subject"] == "all", scores["method"] == "PARS"
+    summary, unit = summarized(scores[is_pooled | is_first], ["method"])
+    assert (set(summary["mean"]), unit) == ({0.9}, "mean ± SD over 3 seeds")
+    with pytest.raises(ValueError, match="cannot be compared"):
+        summarized(scores[is_pooled ^ is_first], ["method"])
 
 
-@pytest.fixture
-def scores(make_scores):
-    return make_scores(lambda row: 0.5, n_train_subjects=[2, 8], subject=["a", "b", "c"])
-
-
-@PARTLY
-def test_a_part_of_the_methods_keeps_its_styles(draw, scores):
-    everything, part = (draw(scores, methods=methods) for methods in (None, ["from scratch"]))
-    styles = [
-        {line.get_label(): (line.get_color(), line.get_marker()) for line in ax.lines}
-        for ax in (everything, part)
-    ]
-    assert styles[1]["from scratch"] == styles[0]["from scratch"]
-    assert "PARS" in styles[0]
-    assert "PARS" not in styles[1]
-
-
-@PARTLY
-@pytest.mark.parametrize("methods", [["MAE"], [], ["PARS", "PARS"], "PARS"])
-def test_methods_without_scores_raise(draw, scores, methods):
-    with pytest.raises(ValueError, match="PARS, from scratch"):
-        draw(scores, methods=methods)
-
-
-@PARTLY
-def test_the_chance_level_is_a_named_line(draw, scores):
-    ax = draw(scores, chance=0.25)
-    assert [0.25, 0.25] in [list(line.get_ydata()) for line in ax.lines]
-    assert [(text.get_text(), text.get_position()[1]) for text in ax.texts] == [
-        ("chance\nlevel", 0.25)
-    ]
-    # Beside the axes, where it covers no point
-    assert ax.texts[0].get_window_extent().x0 > ax.bbox.x1
-
-
-LONG = [f"PARS, pretrained on a corpus of other subjects, run {i}" for i in range(12)]
-
-
-ODD = ["_mlp", "_cross", "$$", "a $ and $"]  # as they are: neither hidden nor mathematics
-
-
-@pytest.mark.parametrize(
-    ("name", "names"),
-    [
-        ("label_efficiency", [f"m{i}" for i in range(24)]),
-        ("label_efficiency", ["PARS (pretrained on this dataset), linear probe, transductive"]),
-        ("subject_dots", LONG),
-        *((name, ODD) for name in ("label_efficiency", "ablation_lines")),
-    ],
-)
-def test_all_methods_are_in_the_legend_and_the_legend_in_the_figure(name, names, make_scores):
-    scores = make_scores(
-        lambda row: 0.5, method=names, subject=["a", "b"], seed=0, n_train_subjects=[2, 4]
+@pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
+def test_a_part_of_the_methods_keeps_its_styles(draw, make_scores):
+    scores = make_scores(lambda row: 0.5, n_train_subjects=[2, 8], subject=["a", "b", "c"])
+    everything, part = (
+        {line.get_label(): line.get_color() for line in ax.lines}
+        for ax in (draw(scores), draw(scores, methods=["from scratch"]))
     )
-    ax = FIGURES[name](scores)
-    ax.figure.savefig(io.BytesIO())
-    [legend] = ax.figure.legends
-    box = legend.get_window_extent()
-    labels_drawn = [text.get_text().replace("\n", " ") for text in legend.get_texts()]
-    assert labels_drawn == names
-    width, height = ax.figure.bbox.size
-    assert ax.bbox.x1 <= box.x0 < box.x1 <= width + 1
-    assert 0 <= box.y0 < box.y1 <= height + 1
-    assert ax.bbox.width > width / 3
-    assert ax.bbox.height > height / 2
-
-
-def test_the_legend_of_given_axes_is_within_them(make_scores):
-    scores = make_scores(lambda row: 0.5, method=["A", "B"], subject=["a", "b"])
-    ax = plotting.subject_dots(scores, ax=plt.subplots()[1])
-    assert not ax.figure.legends
-    box = ax.get_legend().get_window_extent()
-    assert ax.bbox.x0 <= box.x0 < box.x1 <= ax.bbox.x1
-
-
-def gray(line):
-    return np.mean(to_rgb(line.get_color()))
-
-
-@pytest.mark.parametrize(("name", "background"), [("default", 1), ("dark_background", 0)])
-def test_lines_are_visible_on_any_background(name, background, make_scores):
-    with plt.style.context(name):
-        ax = plotting.subject_dots(make_scores(lambda row: row["seed"], subject=["a", "b"]))
-    [chance] = [line for line in ax.lines if line.get_linestyle() == ":"]
-    bars = [np.mean(bar.get_color()[0][:3]) for bar in ax.collections]
-    assert abs(gray(chance) - background) > 0.7
-    assert np.abs(np.subtract(bars, background)) == pytest.approx(1)
-
-
-def levels(ax):
-    """Return the positions of dotted lines that span the axes or one row."""
-    lines = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"]
-    dotted = [part for part in ax.collections if isinstance(part, LineCollection)]
-    dotted = [part for part in dotted if part.get_linestyle()[0][1] is not None]
-    return lines + [segment[0, 0] for part in dotted for segment in part.get_segments()]
+    assert "PARS" not in part
+    assert part["from scratch"] == everything["from scratch"]
+    for wrong in (["MAE"], [], ["PARS", "PARS"], "PARS"):
+        with pytest.raises(ValueError, match="PARS, from scratch"):
+            draw(scores, methods=wrong)
 
 
 @pytest.mark.parametrize(
     ("name", "metric", "n_classes", "expected_level"),
     [
         ("label_efficiency", "kappa", 5, 0),
-        ("label_efficiency", "auroc", 5, 0.5),
         ("label_efficiency", "balanced_accuracy", None, None),
         ("label_efficiency", "f1", 5, None),
         *((name, "balanced_accuracy", 5, 0.2) for name in FIGURES),
     ],
 )
 def test_figures_draw_the_known_chance_level(name, metric, n_classes, expected_level, make_scores):
-    scores = make_scores(lambda row: 0.6, metric=metric, subject=["1", "2"])
+    names = ["_mlp", "$$"]  # shown as they are: neither hidden nor as mathematics
+    scores = make_scores(lambda row: 0.6, method=names, metric=metric, subject=["1", "2"])
     if n_classes:
         scores = scores.assign(chance=METRICS[metric].chance_level(n_classes))
-    assert levels(FIGURES[name](scores, metric)) == (
-        [] if expected_level is None else [expected_level]
-    )
+    ax = FIGURES[name](scores, metric)
+    levels = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"]
+    assert levels == ([] if expected_level is None else [expected_level])
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == names
 
 
 # Curves over numbers of subjects ------------------------------------------------------------------
@@ -253,26 +150,21 @@ def test_curve_is_the_mean_and_band_the_sd_over_seeds(make_scores):
         for x, y in zip(SIZES, mean, strict=True):
             at = corners[np.isclose(corners[:, 0], x), 1]
             np.testing.assert_allclose([at.min(), at.max()], [y - 0.02, y + 0.02])
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
-        "PARS",
-        "from scratch",
-    ]
     assert "mean ± SD over 3 seeds" in ax.get_ylabel()
 
 
 @pytest.mark.parametrize(
-    ("sizes", "scale"), [(SIZES, "log"), ([10, 20, 30], "linear"), ([0, 100], "linear")]
+    ("sizes", "scale", "ticks"),
+    [
+        ([10, 100, 640, 650, 657], "log", [657, 100, 10]),
+        ([10, 20, 30], "linear", [30, 20, 10]),
+    ],
 )
-def test_a_wide_range_of_sizes_is_drawn_logarithmically(make_scores, sizes, scale):
+def test_a_wide_range_of_sizes_is_drawn_logarithmically(make_scores, sizes, scale, ticks):
+    """Ticks that would overlap are left out."""
     ax = plotting.label_efficiency(make_scores(lambda row: 0.5, n_train_subjects=sizes))
     assert ax.get_xscale() == scale
-    assert [text.get_text() for text in ax.get_xticklabels()] == [str(s) for s in sizes[::-1]]
-
-
-def test_ticks_that_would_overlap_are_thinned(make_scores):
-    sizes = [10, 100, 640, 650, 657]
-    ax = plotting.label_efficiency(make_scores(lambda row: 0.5, n_train_subjects=sizes))
-    assert sorted(ax.get_xticks()) == [10, 100, 657]
+    assert [text.get_text() for text in ax.get_xticklabels()] == [str(n) for n in ticks]
 
 
 # Dots of subjects ---------------------------------------------------------------------------------
@@ -301,100 +193,48 @@ def dots(ax):
     return [line.get_ydata() for line in ax.lines if line.get_marker() != "None"]
 
 
-def test_a_dot_is_the_mean_over_seeds_of_a_subject(of_three):
-    drawn = dots(plotting.subject_dots(of_three))
-    expected = [
-        np.array(list(VALUES[method].values())) + 0.01 * n
-        for n in (2, 8)
-        for method in ("PARS", "from scratch")
-    ]
-    np.testing.assert_allclose(drawn, expected)
-
-
 def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
     two_subjects = of_three[of_three["n_train_subjects"] == 2]
     ax = plotting.subject_dots(two_subjects[["method", "subject", "seed", "metric", "value"]])
     np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(two_subjects)))
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == [""]
-    assert ax.get_xlabel() == "(dots: held-out subjects; bars: mean over subjects)"
+    with pytest.raises(ValueError, match="pooled"):
+        plotting.subject_dots(two_subjects[two_subjects["subject"] == "S1"].assign(subject="all"))
 
 
-def test_lines_join_subjects_and_bars_are_means_over_those_with_a_value(of_three):
-    ax = plotting.subject_dots(of_three, label="Cohen's kappa")
+def test_dots_are_means_over_seeds_lines_join_subjects_and_bars_are_means(of_three):
+    """The mean is over the subjects with a value."""
+    ax = plotting.subject_dots(of_three)
+    drawn = [np.array([*VALUES[name].values()]) + 0.01 * n for n in (2, 8) for name in VALUES]
+    np.testing.assert_allclose(dots(ax), drawn)
     lines = [line.get_ydata() for line in ax.lines if line.get_marker() == "None"]
     np.testing.assert_allclose(lines[:3], np.array([[0.5, 0.3], [0.7, 0.8], [np.nan, 0.1]]) + 0.02)
-
     means = [bars.get_segments()[0][0, 1] for bars in ax.collections]
     np.testing.assert_allclose(means, [0.62, 0.42, 0.68, 0.48])
-
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "8"]
-    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == [
-        "PARS",
-        "from scratch",
-    ]
-    assert ax.get_ylabel() == "Cohen's kappa"
-
-
-def test_pooled_scores_alone_are_refused(make_scores):
-    with pytest.raises(ValueError, match="pooled"):
-        plotting.subject_dots(make_scores(lambda row: 0.5))
 
 
 # Lines of settings --------------------------------------------------------------------------------
 
 
-RATIOS = [0.4, 0.2, 0.8]
-
-
-@pytest.fixture
-def of_decoders(make_scores):
-    return make_scores(
-        lambda row: (
-            row["position_mask_ratio"] + 0.01 * row["seed"] + 0.1 * (row["decoder"] == "mlp")
-        ),
+def test_lines_are_means_and_bands_are_standard_deviations(make_scores):
+    of_decoders = make_scores(
+        lambda row: row["ratio"] + 0.01 * row["seed"] + 0.1 * (row["decoder"] == "mlp"),
         method="PARS",
         decoder=["cross_attention", "mlp"],
-        position_mask_ratio=RATIOS,
+        ratio=[0.4, 0.2, 0.8],
     )
-
-
-def draw_lines(scores, x="position_mask_ratio", lines="decoder", **arguments):
-    return plotting.ablation_lines(scores, x=x, lines=lines, **arguments)
-
-
-def test_lines_are_means_and_bands_are_standard_deviations(of_decoders):
-    ax = draw_lines(of_decoders, label="Cohen's kappa")
+    ax = plotting.ablation_lines(of_decoders, x="ratio", lines="decoder")
     first, second, _ = ax.get_lines()  # and the chance level
     assert [line.get_label() for line in (first, second)] == ["cross_attention", "mlp"]
     np.testing.assert_allclose(first.get_xdata(), [0.2, 0.4, 0.8])
     np.testing.assert_allclose(first.get_ydata(), [0.21, 0.41, 0.81])
     np.testing.assert_allclose(second.get_ydata(), [0.31, 0.51, 0.91])
-    assert first.get_marker() != second.get_marker()
-    assert first.get_linestyle() != second.get_linestyle()
-    assert len(ax.collections) == 2  # the bands
-    assert ax.get_ylabel() == "Cohen's kappa\n(mean ± SD over 3 seeds)"
-    assert ax.get_xlabel() == "position mask ratio"
-    assert ax.figure.legends[0].get_title().get_text() == "decoder"
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["0.2", "0.4", "0.8"]
-
-
-def test_numbers_in_the_legend_ascend(make_scores):
-    scores = make_scores(lambda row: 0.5, n_patches=[40, 20, 30], position_mask_ratio=RATIOS)
-    ax = draw_lines(scores, lines="n_patches")
-    assert [line.get_label() for line in ax.get_lines()][:3] == ["20", "30", "40"]
-
-
-def test_a_line_without_scores_keeps_its_entry(of_decoders):
-    of_decoders.loc[of_decoders["decoder"] == "mlp", "value"] = np.nan
-    ax = draw_lines(of_decoders)
-    assert [len(line.get_xdata()) for line in ax.get_lines()][:2] == [3, 0]
-
-
-def test_mistakes_in_settings_of_lines(of_decoders):
-    with pytest.raises(ValueError, match="decoder"):
-        draw_lines(of_decoders, x="decoder")
-    with pytest.raises(ValueError, match="min_gap"):
-        draw_lines(of_decoders, lines="min_gap")
-    of_decoders["sampling"] = None
-    with pytest.raises(ValueError, match="sampling"):
-        draw_lines(of_decoders, lines="sampling")
+    # Lines of numbers are sorted.
+    numbers = of_decoders.assign(n=of_decoders["decoder"].map({"mlp": 20, "cross_attention": 40}))
+    ax = plotting.ablation_lines(numbers, x="ratio", lines="n")
+    assert [line.get_label() for line in ax.get_lines()][:2] == ["20", "40"]
+    scores = of_decoders.assign(sampling=None)
+    for lines in ("decoder", "min_gap", "sampling"):
+        with pytest.raises(ValueError, match=lines):
+            plotting.ablation_lines(scores, x="decoder", lines=lines)
