@@ -278,6 +278,8 @@ def _read_finished(
                     raise ValueError(f"{file} contains the result of another fold.")
                 score(i, result)
             except ValueError as error:
+                if file.is_dir():  # folders are not deleted
+                    raise
                 errors.append(str(error))
                 file.unlink()
     if errors:
