@@ -77,29 +77,6 @@ def test_the_relative_shifts_are_those_of_the_task(drawing, theme):
     assert result == numbers[3] == round((first - last) / seconds, 2)
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_only_patches_that_overlap_have_the_same_samples(drawing, theme):
-    _, starts = starts_of_the_task(drawing)
-    first, second = starts[0].sort().values[1:3].tolist()  # B and C
-    (note,) = (text for text in texts("overlap", theme) if text.startswith("0 at"))
-    assert note == f"0 at {(second - first) / 128:.2f} s"
-    _, curves = drawing.overlap(drawing.THEMES[theme]).axes
-    common, other = curves.lines
-    shift = common.get_xdata()[common.get_ydata() == 0]
-    assert shift.tolist() == [(second - first) / 128]
-    assert other.get_ydata().min() > 0.3
-
-
-def test_fraction_of_pairs_with_common_samples():
-    """6.8 % at the paper's size, about 34 of the 496 pairs of 32 patches, as the page says."""
-    n_starts, patch_size = 6000 - 200 + 1, 200
-    lags = np.arange(1, patch_size)
-    fraction = (n_starts + 2 * (n_starts - lags).sum()) / n_starts**2
-    page = " ".join((DOCS / "paper.rst").read_text(encoding="utf-8").split())
-    assert f"At the paper's size {fraction:.1%} of the pairs".replace("%", " %") in page
-    assert f"about {fraction * 32 * 31 / 2:.0f} of the {32 * 31 // 2} pairs" in page
-
-
 def test_the_factors_give_the_prediction_of_the_decoder(drawing):
     d = drawing.decoder()
     quotient = (d.e @ torch.diag(d.v) @ d.g.T) / (d.e @ d.g.T)
