@@ -4,38 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks.measuring import Row, peak_bytes, ratio
+from benchmarks.measuring import peak_bytes
 from benchmarks.training_steps import flops_of_window
 
 from braindecode_pars.pretext import PARS
-
-ROWS = [
-    Row("slow / fast", 2.345, goal=3.0, under=2.0),
-    Row("step / encoder", 1.5, goal=1.1, over=1.2),
-    Row("reading", 12345.6, "windows/s"),
-]
-
-
-def test_a_row_fails_beyond_its_bound():
-    assert [row.failed for row in ROWS] == [False, True, False]
-    assert str(ROWS[0]) == "slow / fast: 2.35 (goal 3, fails if under 2)"
-    assert str(ROWS[1]) == "step / encoder: 1.5 (goal 1.1, fails if over 1.2)"
-    assert str(ROWS[2]) == "reading: 12,346 windows/s"
-
-
-def test_a_ratio_uses_the_fastest_rounds(monkeypatch):
-    """The clock is simulated; the first round is slower, as with other programs running."""
-    now = [0.0]
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    costs = {"slow": iter([9, 9, 9, 6, 9, 6]), "fast": iter([8, 8, 2, 2, 2, 2])}
-
-    def run(name):
-        def move():
-            now[0] += next(costs[name])
-
-        return move
-
-    assert ratio(run("slow"), run("fast"), rounds=3) == 3
 
 
 def test_peak_memory_counts_simultaneous_tensors():

@@ -62,19 +62,6 @@ def test_the_citation_has_the_current_version():
     assert re.findall(r"^## (\d.*)$", changes, re.MULTILINE)[0] == f"{__version__} - {dated}"
 
 
-def test_the_cluster_of_the_example_is_one_of_slurm():
-    """Its script can be written without SLURM."""
-    page = (ROOT / "examples/scale/plot_folds_on_dask.py").read_text(encoding="utf-8")
-    names = {}
-    wanted = ast.parse(page)
-    wanted.body = [node for node in wanted.body if isinstance(node, ast.FunctionDef)]
-    exec(compile(wanted, "folds_on_dask", "exec"), names)
-    with names["make_cluster"]("slurm") as cluster:
-        lines = cluster.job_script().splitlines()
-    assert {"#SBATCH -p gpu", "#SBATCH -t 04:00:00", "#SBATCH --gres=gpu:1"} <= set(lines)
-    assert "--nthreads 1" in lines[-1]
-
-
 def test_the_answers_of_all_pages_are_those_of_the_report():
     """Its pictures too are of this report: docs/experiments/study_pictures.py takes them again."""
     stored = json.loads((ROOT / "docs" / "_static" / "study.json").read_text(encoding="utf-8"))
@@ -100,13 +87,6 @@ def test_the_code_of_the_readme_runs_and_prints(capsys):
     labels, scores = re.findall(r"\[([^]]*)\]", capsys.readouterr().out)
     assert (set(labels.replace("...", "").split())) <= {"0", "1", "2"}
     assert [0 <= float(score) <= 1 for score in scores.split()] == [True] * 6
-
-
-def test_subjects_of_each_seed_are_their_own(tmp_path):
-    rows = [dict(seed=seed, subject=subject) for seed in (0, 1) for subject in (7, "all")]
-    pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
-    scores = stored_scores.read_scores(tmp_path / "scores.csv", own_subjects=True)
-    assert scores["subject"].tolist() == ["0-7", "all", "1-7", "all"]
 
 
 def test_differences_at_each_number_of_subjects():

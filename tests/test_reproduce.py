@@ -10,13 +10,9 @@ import pandas as pd
 import pytest
 import torch
 from support.corpora import write_corpora
-from support.page_commands import Command, commands_of, parse, run, run_until_killed
+from support.page_commands import Command, commands_of, run, run_until_killed
 
-from braindecode_pars.baselines import METHODS
-from braindecode_pars.cli.evaluate import GRIDS
-from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation.metrics import METRICS
-from braindecode_pars.pretext.base import PRETEXT_TASKS
 from braindecode_pars.signal_store import SignalStore
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "reproduce.rst"
@@ -50,18 +46,6 @@ def small(command: Command) -> list[str]:
         given = [*given[: given.index("--grid")], *given[given.index("--grid") + 2 :]]
         added += ["--set=pretrain_epochs=1", "--grid=overlap", "--n=2", "--seeds=1"]
     return [*given, *added]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.arguments[:2]))
-def test_every_command_parses_and_names_what_is_there(command):
-    found = parse(command.arguments)
-    assert found.get("task") in (None, *PRETEXT_TASKS)
-    assert {*(found.get("grid") or ())} <= {*GRIDS}
-    assert {*(found.get("method") or ())} <= {*METHODS}
-    assert {*(found.get("metric") or ())} <= {*METRICS}
-    corpora = found.get("recipe") or found.get("dataset") or ()
-    corpora = [corpora] if isinstance(corpora, str) else corpora
-    assert {name.partition("=")[0] for name in corpora} <= {*RECIPES}
 
 
 @pytest.fixture

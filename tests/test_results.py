@@ -13,17 +13,14 @@ import pytest
 import real_recordings
 import reproduce
 import simulated
-import stored_rhythms
 import stored_subject_information
 from costs import _first_subjects, _stand_in
 from rhythms import halves, planted
 from stored_audits import read_audits
-from stored_few_labels import against_baselines, few_labels_scores, fine_tuned
 from stored_new_subject import new_subject_scores
-from stored_numbers import stored, summary
-from stored_rhythms import smallest
+from stored_numbers import stored
 from stored_scores import P_HOLM, provenance
-from stored_sleep import SHAM_TASKS, sham_tests, sleep_scores, sleep_tests
+from stored_sleep import sleep_scores, sleep_tests
 from stored_table import add_rows, store_table
 
 from braindecode_pars import as_sklearn
@@ -41,8 +38,6 @@ from braindecode_pars.evaluation import (
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[1] / "docs"
-#: Tasks in the order of the pages.
-TASKS = ("arithmetic", "imagery", "hands")
 NAMES = ("control", "nights", "hands", "arithmetic", "imagery")
 
 
@@ -65,17 +60,6 @@ def test_stored_scores_are_computed_again(tmp_path, capsys):
     assert "12 of 12 scores of subjects are equal" in capsys.readouterr().out
 
 
-def test_a_difference_is_named():
-    same = dict(method="a", n_train_subjects=2, seed=0)
-    stored = pd.DataFrame([dict(same, subject=str(i), value=0.5) for i in range(4)])
-    new = stored.assign(value=[0.5, 0.5, 0.5, 0.7])
-    text = reproduce.compare(stored, new)
-    assert "3 of 4 scores of subjects are equal" in text
-    assert "Largest difference of a score: 0.2000; of a mean: 0.0500" in text
-    with pytest.raises(ValueError, match="1 scores"):
-        reproduce.compare(stored, new[:3])
-
-
 def test_the_simulations_do_not_share_encoders(tmp_path, monkeypatch):
     """Their encoders have the same names, so they need different folders."""
     asked = []
@@ -83,15 +67,6 @@ def test_the_simulations_do_not_share_encoders(tmp_path, monkeypatch):
         monkeypatch.setattr(simulated, name, lambda seed, encoders: asked.append(encoders))
         reproduce.ask_for(name, tmp_path, None)(0)
     assert len(set(asked)) == 2
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_stored_method_has_a_cost(name):
-    costs = pd.read_csv(DOCS / "measured" / "costs.csv", comment="#")
-    scores = pd.read_csv(DOCS / "measured" / f"{name}.csv", comment="#")
-    keys = ["method", "n_train_subjects"]
-    counted = costs.loc[costs["result"] == name, keys].apply(tuple, axis=1)
-    assert set(counted) == set(scores[keys].apply(tuple, axis=1))
 
 
 def test_two_costs_are_those_of_today(tmp_path):
@@ -164,48 +139,6 @@ def test_the_readme_has_the_stored_scores_of_sleep():
     assert stored("sleep/deep | 4 | PARS - PARS, sham")[:4] == "0.04"
 
 
-def test_stored_shams_of_sleep_support_the_page():
-    significant = set()
-    for question in ("deep", "wake"):
-        tests = sham_tests(question)
-        significant |= {
-            (question, row["labeled subjects"], row["pretext task"])
-            for row in tests[tests[P_HOLM].astype(float) < 0.05].to_dict("records")
-        }
-        scores = sleep_scores(question)
-        for task in SHAM_TASKS:
-            shams = scores[scores["method"] == f"{task}, sham"]
-            assert shams["pretraining_seed"].nunique() == 3
-    assert significant == {("deep", "4", "PARS"), ("deep", "8", "PARS")}
-    for task in SHAM_TASKS:
-        interval = stored(f"sleep/deep | 4 | {task}, sham - random encoder | interval")
-        low, high = map(float, interval.split(" to "))
-        assert low < 0 < high
-
-
-def test_stored_scores_of_waking_eeg_support_the_pages():
-    """Order and significance with four labeled subjects, in the summary and on the page."""
-    for task in TASKS:
-        scores = few_labels_scores(task)
-        assert scores["seed"].nunique() == 20
-        means = scores[scores["centered"] & scores["n_train_subjects"].eq(4)]
-        means = means.groupby("method")["value"].mean()
-        assert means.idxmax() == "feature ensemble"
-        assert means[["small", "hand-crafted features"]].min() > max(
-            means[["log band power", "tangent space", "random encoder"]]
-        )
-        assert 0.01 <= means["small"] - means["noise"] < 0.03
-        tests = against_baselines(task, centered=True)
-        tests = tests.set_index(["labeled subjects", "small compared with"])
-        assert float(tests.loc[("4", "hand-crafted features"), P_HOLM]) > 0.05
-        assert float(fine_tuned(task).set_index("labeled subjects").loc["4", P_HOLM]) < 0.001
-    table = summary(4).replace("", np.nan).set_index(["Task", "Used as"]).astype(float)
-    of_waking = table[~table.index.get_level_values(0).str.contains("Stage")]
-    features = of_waking.xs("features", level=1)
-    assert (features[["``small``", "hand-crafted features"]].min(axis=1) > features["PARS"]).all()
-    assert (of_waking["``small``"] > of_waking["no pretraining"]).all()
-
-
 def test_a_number_in_a_text_is_the_stored_one(tmp_path):
     """Compare with an independent computation; a missing number is an error."""
     sleep = pd.read_csv(DOCS / "measured" / "sleep" / "deep.csv", comment="#")
@@ -253,15 +186,6 @@ def test_stored_scores_of_a_new_subject_are_reproduced():
     for method, _, n, value in scores:
         assert abs(value - stored["log band power", method, n]) < 1e-3, (method, n)
     assert len(scores) == len(stored["log band power"])
-
-
-def test_detection_thresholds_are_interpolated():
-    table = pd.read_csv(stored_rhythms.FILE, comment="#")
-    rows = table[(table["method"] == "log band power") & (table["frequency"] == 10.3)]
-    below, above = rows[rows["value"] < 0.75].iloc[-1], rows[rows["value"] >= 0.75].iloc[0]
-    part = (0.75 - below["value"]) / (above["value"] - below["value"])
-    expected = 1e6 * below["amplitude"] * 2**part
-    assert smallest()["log band power", 10.3, 0] == pytest.approx(expected)
 
 
 def test_a_planted_sine_has_its_amplitude_in_half_of_the_windows():

@@ -9,7 +9,7 @@ import pytest
 from make_encoder import command_of
 from support.small_estimators import same_weights
 from support.small_runs import small_config
-from synthetic_signals import NOISE, SyntheticSignals, drawn_store, pretrain_on
+from synthetic_signals import NOISE, SyntheticSignals, pretrain_on
 
 from braindecode_pars.pretrained import load_encoder
 
@@ -70,15 +70,6 @@ def test_a_run_on_noise_has_no_subjects_and_resumes_only_on_the_same_signals(tmp
     assert not same_weights(load_encoder(other_run).encoder, encoder)
     with pytest.raises(ValueError, match="checksum"):
         pretrain_on(replace(source, knee=(0, 0)), run, config, resume=True)
-
-
-def test_no_crop_of_a_run_occurs_twice():
-    store = drawn_store(SyntheticSignals(n_windows=4), 40)
-    starts = np.arange(0, 120, 5)
-    crops = store.crops(np.zeros(24, int), starts, 40)
-    assert len(np.unique(crops[:, 0])) == 24
-    assert np.array_equal(store.crops(np.zeros(24, int), starts, 40), crops)
-    assert not np.isclose(store.crops(np.zeros(24, int), starts + 1, 40), crops).any()
 
 
 def test_the_default_settings_are_the_settings_of_the_encoder_small():
