@@ -69,17 +69,3 @@ def test_the_relative_shifts_are_those_of_the_task(drawing, theme):
     written = [text.replace("\N{MINUS SIGN}", "-") for text in texts("shifts", theme)]
     numbers = [float(text) for text in written if re.fullmatch(r"-?\d\.\d\d", text)]
     assert numbers == pytest.approx(expected, abs=0.005)
-
-
-def test_the_factors_give_the_prediction_of_the_decoder(drawing):
-    d = drawing.decoder()
-    quotient = (d.e @ torch.diag(d.v) @ d.g.T) / (d.e @ d.g.T)
-    torch.testing.assert_close(quotient, d.prediction)
-    torch.testing.assert_close(d.weights @ d.v, d.prediction)
-    fig = drawing.factorized(drawing.THEMES["light"])
-    drawn = [ax.collections[0].get_array() for ax in fig.axes]
-    pairs = np.stack(drawn[:16]).reshape(4, 4, 5)
-    np.testing.assert_array_equal(pairs, d.weights)
-    factors = [d.e, torch.diag(d.v), d.g.T, d.e, d.g.T]
-    for actual, expected in zip(drawn[16:], [*factors, d.prediction], strict=True):
-        np.testing.assert_array_equal(actual, expected)

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import real_recordings
 import reproduce
-import simulated
 import stored_subject_information
 from costs import _first_subjects, _stand_in
 from rhythms import halves, planted
@@ -58,15 +57,6 @@ def test_stored_scores_are_computed_again(tmp_path, capsys):
     part = ["--only", "log band power", "--n", "2", "--seeds", "1"]
     reproduce.main(["arithmetic", "--out", str(tmp_path), *part])
     assert "12 of 12 scores of subjects are equal" in capsys.readouterr().out
-
-
-def test_the_simulations_do_not_share_encoders(tmp_path, monkeypatch):
-    """Their encoders have the same names, so they need different folders."""
-    asked = []
-    for name in ("control", "nights"):
-        monkeypatch.setattr(simulated, name, lambda seed, encoders: asked.append(encoders))
-        reproduce.ask_for(name, tmp_path, None)(0)
-    assert len(set(asked)) == 2
 
 
 def test_two_costs_are_those_of_today(tmp_path):

@@ -9,6 +9,7 @@ from copy import deepcopy
 import pandas as pd
 import pytest
 from support.small_estimators import classifier
+from support.subjects import with_split
 from typer.testing import CliRunner
 
 from braindecode_pars import PARSEmbedder, datasets, evaluation, paper
@@ -346,3 +347,19 @@ def test_costs_are_those_of_the_largest_fit(nights, tmp_path, capsys, tested, n_
     assert "PARS [a]" in printed
     assert f"{expected['parameters'][0]:,}" in printed
     assert "dataset" not in printed
+
+
+def test_fixed_validation_subjects_come_beside_the_training_subjects(nights, tmp_path):
+    windows = with_split(nights, {1: "valid", 2: "test", 3: "train", 4: "test"})
+    methods = {
+        "split": classifier(pretext=None, validation="split"),
+        "none": classifier(pretext=None, validation=0),
+        "log band power": LogBandPower(),
+    }
+    show_costs(methods, windows, scores_on([4, "all"], 2), tmp_path)
+    written = pd.read_csv(tmp_path / "costs.csv")
+    # Validation does not count, nor do all of the split test: both train on subject 3.
+    part = nights.split([[2]])["0"]
+    expected = cost_table({"none": methods["none"]}, part)["finetuning_steps"][0]
+    assert written["finetuning_steps"].tolist()[:2] == [expected] * 2
+    assert written["n_train_subjects"].tolist() == [1, 1, 1]

@@ -71,13 +71,6 @@ def test_user_errors_are_printed_without_a_traceback(error, capsys):
     assert capsys.readouterr().err == "Error: too short\n"
 
 
-def test_ctrl_c_prints_what_is_kept(capsys):
-    with pytest.raises(typer.Exit) as info, report_failures("Folds are kept."):
-        raise KeyboardInterrupt
-    assert info.value.exit_code == 130
-    assert capsys.readouterr().err == "Interrupted. Folds are kept.\n"
-
-
 def test_other_errors_keep_their_traceback():
     with pytest.raises(KeyError), report_failures():
         raise KeyError("a fault")

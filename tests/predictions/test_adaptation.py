@@ -41,7 +41,7 @@ def test_labels_of_annotations(nights, ensemble, tmp_path, case):
     # that a label covers partly are unlabeled.
     duration = {"marks": 0.0, "annotations": 44.0}.get(case, 30.0)
     raw = nights.datasets[0].raw.copy()
-    raw.set_annotations(mne.Annotations(30.0 * first, duration, texts))
+    raw.set_annotations(mne.Annotations(30.0 * first, duration, texts).append(1, 1, "cough"))
     raw.save(tmp_path / "P09_raw.fif", verbose="error")
     adapted, basis = adapted_to(ensemble, tmp_path / "P09_raw.fif", classes, rescale=False)
     labels = None

@@ -630,6 +630,16 @@ def test_failed_control_analyses_are_notes_and_the_model_is_saved(undrawn, tmp_p
     assert Path(result.recommendation.folder).is_dir()
 
 
+@pytest.mark.parametrize("finished_controls", [["none"], ["slow", "phase"]])
+def test_without_recorded_or_control_signals_there_are_no_gains(finished_controls, monkeypatch):
+    def read(step, plan):
+        return pd.DataFrame() if step.control in finished_controls else None
+
+    monkeypatch.setattr(study_scores, "read_scores", read)
+    steps = [SimpleNamespace(control=name) for name in ("none", "slow", "phase")]
+    assert study_tables.primary_control_gains(SimpleNamespace(control_steps=steps)) is None
+
+
 def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp_path):
     loading = two_layouts(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)

@@ -250,6 +250,8 @@ def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers
     assert answer.startswith(study_answers.PRETRAINING[outcome][0])
     for number in numbers:
         assert number in answer
+    more = replace(PRIMARY[outcome], subjects_needed=np.inf)
+    assert "inf" not in replace(study, primary=more).answers[0]
 
 
 @pytest.mark.parametrize("difference", [0.05, -0.05, 0.01])

@@ -67,7 +67,7 @@ def proportion(outcome, gains, n_subjects=12, n=24):
     [
         (0.05, 12, 10, "gain", 0.7),
         (-0.08, 12, 10, "worse", 0.9),
-        (0.0, 12, 10, "unclear", 0.51),
+        (0.0, 12, 24, "unclear", 0.51),
         (0.0, 200, 6, "no gain worth having", 0.51),
     ],
 )
