@@ -2,58 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 import torch
-from benchmarks.measuring import Row, as_rst, circumstances, peak_bytes, ratio
-from benchmarks.training_steps import flops_of_window, matmul_rate
-from docutils.core import publish_doctree
+from benchmarks.measuring import peak_bytes
+from benchmarks.training_steps import flops_of_window
 
 from braindecode_pars.pretext import PARS
-
-ROWS = [
-    Row("slow / fast", 2.345, goal=3.0, under=2.0),
-    Row("step / encoder", 1.5, goal=1.1, over=1.2),
-    Row("reading", 12345.6, "windows/s"),
-]
-
-
-def test_a_row_fails_beyond_its_bound():
-    assert [row.failed for row in ROWS] == [False, True, False]
-    assert str(ROWS[0]) == "slow / fast: 2.35 (goal 3, fails if under 2)"
-    assert str(ROWS[1]) == "step / encoder: 1.5 (goal 1.1, fails if over 1.2)"
-    assert str(ROWS[2]) == "reading: 12,346 windows/s"
-
-
-def test_the_table_is_valid_restructuredtext():
-    document = publish_doctree(as_rst(ROWS, "Measured on a computer."))
-    cells = [entry.astext() for entry in document.findall() if entry.tagname == "entry"]
-    assert cells[:4] == ["Measurement", "Result", "Goal", "Fails if"]
-    assert cells[4:8] == ["slow / fast", "2.35", "3", "under 2"]
-    assert cells[-4:] == ["reading", "12,346 windows/s", "", ""]
-
-
-def test_the_circumstances_contain_date_machine_and_versions():
-    message = circumstances(date(2026, 11, 21))
-    assert message.startswith("Measured on 2026-11-21, ")
-    assert f"torch {torch.__version__.partition('+')[0]}" in message
-    assert f"{torch.get_num_threads()} threads" in message
-
-
-def test_a_ratio_uses_the_fastest_rounds(monkeypatch):
-    """The clock is simulated; the first round is slower, as with other programs running."""
-    now = [0.0]
-    monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    costs = {"slow": iter([9, 9, 9, 6, 9, 6]), "fast": iter([8, 8, 2, 2, 2, 2])}
-
-    def run(name):
-        def move():
-            now[0] += next(costs[name])
-
-        return move
-
-    assert ratio(run("slow"), run("fast"), rounds=3) == 3
 
 
 def test_peak_memory_counts_simultaneous_tensors():
@@ -77,9 +31,3 @@ def test_operations_of_forward_and_backward_passes_are_counted():
     encoder = 2 * (2 * tokenizer + 3 * blocks)  # the signals have no gradient
     assert encoder < flops_of_window(task) < 1.7 * encoder
     assert flops_of_window(task, batch_size=8) == pytest.approx(flops_of_window(task), rel=0.15)
-
-
-def test_the_rate_of_matrix_products(monkeypatch):
-    ticks = iter(range(1000))
-    monkeypatch.setattr("time.perf_counter", lambda: next(ticks))  # every product takes a second
-    assert matmul_rate("cpu", size=16, dtype=torch.float32) == 2 * 16**3

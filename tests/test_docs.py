@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import html
-import itertools
 import json
 import os
 import re
@@ -12,16 +11,12 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import stored_scores
-from gallery import ORDER, PageOrder, alternative_texts
-from paper_rows import decisions
 from scipy import stats
-from stored_settings import duration, settings_table
 from support.page_commands import commands_of, parse
 
 from braindecode_pars import __version__
@@ -30,7 +25,6 @@ from braindecode_pars.estimators import fine_tuning
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "guide"
-EXAMPLES = sorted((ROOT / "examples").glob("*/plot_*.py"))
 PAGES = [
     *(
         page
@@ -43,49 +37,20 @@ PAGES = [
 ]
 
 
-def named_tests_in(text: str) -> list[str]:
-    """Tests as ``tests/file.py::test`` or ``tests/file.py::Class::test``."""
-    return re.findall(r"`(tests/[\w/]+\.py::[\w:]+)`", text)
-
-
-@cache
-def functions_in(file: Path) -> set[str]:
-    functions = set()
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef):
-            functions.add(node.name)
-        elif isinstance(node, ast.ClassDef):
-            functions |= {
-                f"{node.name}::{f.name}" for f in node.body if isinstance(f, ast.FunctionDef)
-            }
-    return functions
-
-
 def test_named_tests_exist():
     missing = []
     for page in PAGES:
-        for name in named_tests_in(page.read_text(encoding="utf-8")):
-            file, _, test = name.partition("::")
-            if not (ROOT / file).is_file() or test not in functions_in(ROOT / file):
-                missing.append((page.name, name))
+        named = re.findall(
+            r"`(tests/[\w/]+\.py)::(?:\w+::)?(\w+)`", page.read_text(encoding="utf-8")
+        )
+        for file, test in named:
+            if f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8"):
+                missing.append((page.name, file, test))
     assert missing == []
 
 
 def test_the_code_about_the_paper_runs():
     assert run_page("../paper.rst")["clf"].pretrain_epochs == 1000
-
-
-def test_the_tables_of_decisions_can_be_scanned():
-    """Sections on the method have short table rows, with existing code and tests."""
-    page = (ROOT / "docs" / "paper.rst").read_text(encoding="utf-8")
-    tables = re.findall(r"\.\. decisions::\n\n((?:   .*\n)+)", page)
-    assert len(tables) == 8
-    for table in tables:
-        for row in decisions(textwrap.dedent(table).splitlines()):
-            assert len(" ".join(row[:3]).split()) <= 65, row
-            assert named_tests_in(row[3]), row
-    with pytest.raises(ValueError, match="instanse_norm"):
-        decisions(["Normalization | A | B | ``tokens.instanse_norm``"])
 
 
 def test_the_citation_has_the_current_version():
@@ -97,85 +62,6 @@ def test_the_citation_has_the_current_version():
     assert re.findall(r"^## (\d.*)$", changes, re.MULTILINE)[0] == f"{__version__} - {dated}"
 
 
-@pytest.mark.parametrize("page", EXAMPLES, ids=[page.stem for page in EXAMPLES])
-def test_the_form_of_an_example(page):
-    """The build of the site runs it, and fails if it fails."""
-    text = page.read_text(encoding="utf-8")
-    docstring = ast.get_docstring(ast.parse(text))
-    title, underline = docstring.splitlines()[:2]
-    assert underline == "=" * len(title)
-    assert title.endswith("?")
-    shown = [line for line in text.splitlines() if not line.startswith("# sphinx_gallery_")]
-    assert len(shown) <= 190
-    assert text.count("\n# %%\n") >= 3
-    assert "plt.show()" in text
-    assert ("BRAINDECODE_PARS_EEG" in text) == ("``BRAINDECODE_PARS_EEG``" in docstring)
-    # Badges follow the answer: which data, and at least as many seconds as were measured.
-    _, answer, badges = docstring.split("\n\n")[:3]
-    assert re.search(r"\d|\b(?:five|twelve)\b", answer)  # the answer has its number
-    badge = re.fullmatch(
-        r":bdg-(?:success:`(real recordings)`|info:`(simulated)`) :bdg-secondary:`(\d+) s`", badges
-    )
-    real, _, seconds = badge.groups()
-    assert bool(real) == any(
-        call in text for call in ("mental_arithmetic(", "physionet_mi.load(", "datasets.sleep(")
-    )
-    measured = pd.read_csv(ROOT / "docs/measured/gallery.csv", comment="#", index_col="page")
-    name = page.stem.removeprefix("plot_")
-    took = measured["seconds"][name]
-    assert took <= int(seconds) <= max(10, 2 * took)
-    assert int(seconds) <= 70
-    # A thumbnail, and a text for each figure
-    texts = alternative_texts(text)
-    assert len(texts) == text.count("plt.show()")  # the build counts figures
-    assert [alt for alt in texts if len(alt.split()) < 6] == []
-    path = f"images/thumbnails/{name}.png"
-    assert f'# sphinx_gallery_thumbnail_path = "{path}"\n' in text
-    header = (ROOT / "docs" / path).read_bytes()[16:24]  # width and height of a PNG
-    assert (int.from_bytes(header[:4], "big"), int.from_bytes(header[4:], "big")) == (400, 280)
-
-
-def test_the_gallery_has_each_page_once_in_its_order():
-    listed = [f"{group}/plot_{page}.py" for group, pages in ORDER.items() for page in pages]
-    assert sorted(listed) == sorted(f"{page.parent.name}/{page.name}" for page in EXAMPLES)
-    files = ["plot_own_edf_folder.py", "plot_scikit_learn.py", "plot_arithmetic.py"]
-    assert sorted(files, key=PageOrder("examples/start")) == files[::-1]
-
-
-def test_the_cluster_of_the_example_is_one_of_slurm():
-    """Its script can be written without SLURM."""
-    page = (ROOT / "examples/scale/plot_folds_on_dask.py").read_text(encoding="utf-8")
-    names = {}
-    wanted = ast.parse(page)
-    wanted.body = [node for node in wanted.body if isinstance(node, ast.FunctionDef)]
-    exec(compile(wanted, "folds_on_dask", "exec"), names)
-    with names["make_cluster"]("slurm") as cluster:
-        lines = cluster.job_script().splitlines()
-    assert {"#SBATCH -p gpu", "#SBATCH -t 04:00:00", "#SBATCH --gres=gpu:1"} <= set(lines)
-    assert "--nthreads 1" in lines[-1]
-
-
-def test_the_readme_is_short():
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 70
-    commands = [i + 2 for i, line in enumerate(lines) if line.startswith("<!-- ")]
-    texts = [line for i, line in enumerate(lines) if i not in commands and "|" not in line]
-    assert max(map(len, texts)) <= 100
-
-
-def test_the_start_page_asks_a_question_and_links_four_pages():
-    """Linked pages have at most 2,200 words, which takes about ten minutes to read."""
-    page = ROOT / "docs" / "index.rst"
-    text = page.read_text(encoding="utf-8")
-    assert text.splitlines()[0].endswith("?")
-    assert commands_of(page)[0].name == "study"
-    pages = re.findall(r":link: guide/(\w+)", text)
-    assert pages == ["recordings", "braindecode", "comparing", "scale"]
-    for name in pages:
-        n_words = len((GUIDE / f"{name}.rst").read_text(encoding="utf-8").split())
-        assert 500 <= n_words <= 2200, name
-
-
 def test_the_answers_of_all_pages_are_those_of_the_report():
     """Its pictures too are of this report: docs/experiments/study_pictures.py takes them again."""
     stored = json.loads((ROOT / "docs" / "_static" / "study.json").read_text(encoding="utf-8"))
@@ -184,9 +70,6 @@ def test_the_answers_of_all_pages_are_those_of_the_report():
     for answer in stored["answers"]:
         assert answer.partition(". ")[0] in text
     primary = stored["comparisons"]["primary"]
-    assert f"{primary['score']:.3f}" in text
-    for page in ("index.rst", "install.rst"):
-        assert ".. study-answers::" in (ROOT / "docs" / page).read_text(encoding="utf-8")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     for name in ("score", "reference_score", "difference", "ci_low", "ci_high"):
         assert f"{primary[name]:.3f}".replace("-", "\N{MINUS SIGN}") in readme
@@ -197,7 +80,6 @@ def test_the_code_of_the_readme_runs_and_prints(capsys):
     """With short trainings instead of the default ones."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert len(code.strip().splitlines()) <= 10
     short = code.replace("PARSEmbedder()", "PARSEmbedder(pretrain_epochs=2)")
     short = short.replace("encoder=embedder)", "encoder=embedder, finetune_epochs=2)")
     assert short.count("epochs=2") == 2
@@ -205,24 +87,6 @@ def test_the_code_of_the_readme_runs_and_prints(capsys):
     labels, scores = re.findall(r"\[([^]]*)\]", capsys.readouterr().out)
     assert (set(labels.replace("...", "").split())) <= {"0", "1", "2"}
     assert [0 <= float(score) <= 1 for score in scores.split()] == [True] * 6
-
-
-def test_subjects_of_each_seed_are_their_own(tmp_path):
-    rows = [dict(seed=seed, subject=subject) for seed in (0, 1) for subject in (7, "all")]
-    pd.DataFrame(rows).to_csv(tmp_path / "scores.csv", index=False)
-    scores = stored_scores.read_scores(tmp_path / "scores.csv", own_subjects=True)
-    assert scores["subject"].tolist() == ["0-7", "all", "1-7", "all"]
-
-
-def test_a_method_without_some_number_of_subjects_has_an_empty_cell():
-    same = dict(protocol="p", dataset="d", seed=0, metric="kappa")
-    rows = [
-        dict(method=method, n_train_subjects=n, subject=subject, value=0.5, **same)
-        for method, n in [("A", 2), ("A", 4), ("B", 4)]
-        for subject in (1, 2)
-    ]
-    table = stored_scores.table(pd.DataFrame(rows))
-    assert table.loc["B"].tolist() == ["", "0.500 ± 0.000"]
 
 
 def test_differences_at_each_number_of_subjects():
@@ -277,22 +141,6 @@ RUNNABLE = [
 ]
 
 
-#: Packages that are not dependencies, and patterns of their use in the code of a page.
-NOT_INSTALLED = {
-    "edfio": r"^import edfio|\.export\(",
-    "moabb": r"^(?:from|import) moabb",
-    "yasa": r"^(?:from|import) yasa",
-}
-
-
-def test_a_guide_page_lists_further_packages_to_install():
-    for page in sorted(GUIDE.glob("*.rst")):
-        code, text = "\n".join(python_blocks(page)), page.read_text(encoding="utf-8")
-        for package, use in NOT_INSTALLED.items():
-            if re.search(use, code, re.MULTILINE):
-                assert re.search(rf"``pip install \"?{package}\b", text), (page.name, package)
-
-
 @pytest.mark.parametrize("name", RUNNABLE)
 # MOABB uses a montage name that MNE deprecates, and creates h5py datasets without a dtype. The page
 # on it says that the reference is another one.
@@ -310,38 +158,7 @@ def test_the_code_of_a_guide_page_runs(name, tmp_path, monkeypatch):
         monkeypatch.setenv(variable, str(tmp_path / "mne"))
     (tmp_path / "page").mkdir()
     monkeypatch.chdir(tmp_path / "page")
-    names = run_page(name)
-    for check in CHECKS.get(name, ()):
-        assert check(names), name
-
-
-#: Checks of the variables of a page after its code was run.
-CHECKS = {
-    "braindecode.rst": [lambda names: names["X"].shape == (12, 8, 1280)],
-    "comparing.rst": [
-        lambda names: len(names["methods"]) == 4,
-        lambda names: names["drawn"]["n_train_subjects"].isin([2, 4]).all(),
-    ],
-    "foundation.rst": [lambda names: len(names["tuned"].load_report_.loaded) == 35],
-    "from_moabb.rst": [lambda names: set(names["results"]["subject"]) == {"1", "2", "3"}],
-    "pretrained.rst": [
-        lambda names: names["report"].complete,
-        lambda names: names["features"].shape == (8, 30, names["encoder"].embed_dim),
-        lambda names: names["model"].n_outputs == 2,
-    ],
-    "predicting.rst": [lambda names: len(names["frame"]) == 120],
-    "recordings.rst": [
-        lambda names: (len(names["X"]), names["X"].sfreq) == (288, 128),
-        lambda names: names["pretrained"].encoder_card_.task == "joint",
-        lambda names: len(names["frame"]) == 12,
-    ],
-    "scale.rst": [lambda names: names["clf"].encoder_card_.subjects is not None],
-    "settings.rst": [
-        lambda names: names["side_by_side"].shape == (24, 8 * 64),
-        lambda names: names["pooled"].shape == (24, 2 * 64),
-        lambda names: len(names["predicted"]) == 24,
-    ],
-}
+    run_page(name)
 
 
 @pytest.mark.parametrize("name", sorted(NOT_RUN | QUICK))
@@ -364,22 +181,6 @@ COMMANDS = [
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_a_command_of_a_page_parses(arguments):
     assert parse([re.sub(r"\$\w+", "1", argument) for argument in arguments])  # $ is of a shell
-
-
-def test_the_table_of_settings():
-    assert [duration(minutes) for minutes in (0.1, 12.63, 150, 6.8e5, 1.395e6)] == [
-        "6 s",
-        "13 min",
-        "2.5 hours",
-        "11,000 hours",
-        "2.7 years",
-    ]
-    settings = settings_table(ROOT / "docs" / "measured" / "settings.csv")
-    assert len(settings) == 5
-    assert settings["Pretraining"][0] == "none"
-    assert settings["Pretraining"][3].startswith(
-        "6,000 steps, "
-    )  # as on the cards of the packaged encoders
 
 
 #: Where the rows and entries on the page belong, in their order: a file, and the line before them.
@@ -438,16 +239,3 @@ def test_the_examples_of_the_page_on_extending_work(tmp_path):
             text=True,
         )
         assert result.returncode == 0, result.stdout + result.stderr
-
-
-def test_the_files_of_the_table_on_extending_exist():
-    """With the row and the changelog, a change has at most five, and new features four more."""
-    text = (GUIDE / "extending.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| [A-Z][\w ]+ \| (.*/.*) \| `([A-Z_]+)` \|$", text, re.MULTILINE)
-    files_of_rows = [re.findall(r"`(\S+)`", files) for files, _ in rows]
-    assert [len(files) for files in files_of_rows] == [3, 2, 3, 2, 1, 4]
-    for file in itertools.chain(*files_of_rows):
-        assert any(ROOT.glob(file.replace("NAME", "*"))), file
-    assert {table for _, table in rows} == {
-        *("TASKS", "RECIPES", "LABEL_SOURCES", "METRICS", "BASELINES")
-    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import signal
 from pathlib import Path
@@ -11,16 +10,9 @@ import pandas as pd
 import pytest
 import torch
 from support.corpora import write_corpora
-from support.operations import count_steps
-from support.page_commands import Command, commands_of, parse, run, run_until_killed
+from support.page_commands import Command, commands_of, run, run_until_killed
 
-from braindecode_pars.baselines import METHODS
-from braindecode_pars.cli.evaluate import GRIDS
-from braindecode_pars.datasets import RECIPES
 from braindecode_pars.evaluation.metrics import METRICS
-from braindecode_pars.pretext.base import PRETEXT_TASKS
-from braindecode_pars.runs import RunConfig
-from braindecode_pars.runs.run import build_task
 from braindecode_pars.signal_store import SignalStore
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "reproduce.rst"
@@ -54,40 +46,6 @@ def small(command: Command) -> list[str]:
         given = [*given[: given.index("--grid")], *given[given.index("--grid") + 2 :]]
         added += ["--set=pretrain_epochs=1", "--grid=overlap", "--n=2", "--seeds=1"]
     return [*given, *added]
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.arguments[:2]))
-def test_every_command_parses_and_names_what_is_there(command):
-    found = parse(command.arguments)
-    assert found.get("task") in (None, *PRETEXT_TASKS)
-    assert {*(found.get("grid") or ())} <= {*GRIDS}
-    assert {*(found.get("method") or ())} <= {*METHODS}
-    assert {*(found.get("metric") or ())} <= {*METRICS}
-    corpora = found.get("recipe") or found.get("dataset") or ()
-    corpora = [corpora] if isinstance(corpora, str) else corpora
-    assert {name.partition("=")[0] for name in corpora} <= {*RECIPES}
-
-
-def test_the_page_has_every_step():
-    steps = "plan store pretrain compare transfer label-efficiency ablation"
-    assert {command.name for command in COMMANDS} == {*steps.split()}
-
-
-@pytest.mark.slow
-def test_the_operations_on_the_page_are_those_of_a_run():
-    """1000 epochs of 2,979 steps of 512 windows, and the hours at the rate of the page."""
-    cells = (
-        r"   \* - ``(\w+)``\n     - ([\d.]+)\n     - ([\d.e]+)\n     - ([\d.]+)\n     - ([\d,]+)\n"
-    )
-    found = re.findall(cells, PAGE.read_text(encoding="utf-8"))
-    assert [task for task, *_ in found] == ["pars", "mae", "mp3", "droppos"]
-    for task, per_window, in_all, rate, hours in found:
-        n_windows = 1000 * 2979 * 512
-        task = build_task(RunConfig(task=task), 200.0)
-        _, flops = count_steps(task, 1000 * 2979, n_windows)
-        assert float(in_all) == float(f"{flops:.3g}")
-        assert float(per_window) == round(flops / n_windows / 1e9, 2)
-        assert float(hours.replace(",", "")) == round(n_windows / float(rate) / 3600, -2)
 
 
 @pytest.fixture

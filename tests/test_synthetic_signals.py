@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import synthetic_signals
 from make_encoder import command_of
 from support.small_estimators import same_weights
 from support.small_runs import small_config
-from synthetic_signals import NOISE, SyntheticSignals, drawn_store, noise, pretrain_on
+from synthetic_signals import NOISE, SyntheticSignals, pretrain_on
 
 from braindecode_pars.pretrained import load_encoder
-
-BAND = (0.5, 45)
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -23,29 +19,6 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 # Noise --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n_times", [40, 64, 65, 300])
-def test_noise_is_a_sum_of_waves(n_times):
-    """The waves have frequencies in the band, and powers that depend on exponent and knee."""
-    exponent, knee, sfreq = np.array([0.0, 1.3, 3.0]), np.array([0.0, 5.0, 2.0]), 32
-    signals = noise(n_times, sfreq, exponent, knee, BAND, rng())
-
-    period = max(n_times, 64)  # two seconds
-    frequencies = [i * sfreq / period for i in range(period // 2 + 1)]
-    draws = rng()
-    real, imaginary = (draws.standard_normal((3, len(frequencies))) for _ in range(2))
-    for i, (chi, k) in enumerate(zip(exponent, knee, strict=True)):
-        x = np.zeros(period)
-        for j, f in enumerate(frequencies):
-            if 0.5 <= f <= 45:
-                p = 1 / (f**chi + k**chi)
-                is_last = 2 * f == sfreq  # no sine, and half of the amplitude
-                for t in range(period):
-                    wave = 2 * math.pi * f * t / sfreq
-                    value = real[i, j] * math.cos(wave) - imaginary[i, j] * math.sin(wave)
-                    x[t] += (0.5 if is_last else 1) * math.sqrt(p) * value
-        assert np.allclose(signals[i], (x / x.std())[:n_times])
 
 
 def test_the_default_is_the_noise_of_the_published_experiments():
@@ -59,23 +32,6 @@ def test_the_default_is_the_noise_of_the_published_experiments():
     expected = np.fft.irfft(z * amplitude, 384)
     signals = SyntheticSignals().draw(50, 384, rng(3))
     assert np.allclose(signals / 1e-5, expected / expected.std(axis=1, keepdims=True), atol=1e-4)
-
-
-def test_half_of_the_signals_have_a_knee(monkeypatch):
-    drawn = {}
-
-    def recording_noise(n_times, sfreq, exponent, knee, band, rng):
-        drawn.update(exponent=exponent, knee=knee)
-        return np.zeros((len(knee), n_times))
-
-    monkeypatch.setattr(synthetic_signals, "noise", recording_noise)
-    SyntheticSignals(exponent=(1, 2), knee=(4, 6)).draw(4000, 10, rng())
-    assert (drawn["knee"] > 0).mean() == pytest.approx(0.5, abs=0.03)
-    knees = drawn["knee"][drawn["knee"] > 0]
-    assert (knees.min(), knees.max()) == pytest.approx((4, 6), abs=0.01)
-    assert knees.mean() == pytest.approx(5, abs=0.05)
-    assert (drawn["exponent"].min(), drawn["exponent"].max()) == pytest.approx((1, 2), abs=0.01)
-    assert drawn["exponent"].mean() == pytest.approx(1.5, abs=0.03)
 
 
 # Draws --------------------------------------------------------------------------------------------
@@ -114,15 +70,6 @@ def test_a_run_on_noise_has_no_subjects_and_resumes_only_on_the_same_signals(tmp
     assert not same_weights(load_encoder(other_run).encoder, encoder)
     with pytest.raises(ValueError, match="checksum"):
         pretrain_on(replace(source, knee=(0, 0)), run, config, resume=True)
-
-
-def test_no_crop_of_a_run_occurs_twice():
-    store = drawn_store(SyntheticSignals(n_windows=4), 40)
-    starts = np.arange(0, 120, 5)
-    crops = store.crops(np.zeros(24, int), starts, 40)
-    assert len(np.unique(crops[:, 0])) == 24
-    assert np.array_equal(store.crops(np.zeros(24, int), starts, 40), crops)
-    assert not np.isclose(store.crops(np.zeros(24, int), starts + 1, 40), crops).any()
 
 
 def test_the_default_settings_are_the_settings_of_the_encoder_small():

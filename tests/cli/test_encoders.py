@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.stand_in import ABOUT, NAME, ship
+from support.stand_in import NAME, ship
 from typer.testing import CliRunner
 
 from braindecode_pars import PatchEncoder
 from braindecode_pars.cli import app
 from braindecode_pars.cli.describing import show_card, show_encoders
 from braindecode_pars.pretrained import EncoderCard, save_encoder
-from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 @pytest.fixture
@@ -52,43 +51,6 @@ def test_the_table_has_all_properties_without_truncation(printed, monkeypatch, t
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_two_encoders_are_two_columns(printed, monkeypatch, tmp_path):
-    ship(monkeypatch, tmp_path, "pars-noise")
-    ship(monkeypatch, tmp_path)
-    line = next(x for x in printed(show_encoders).splitlines() if "alias" in x)
-    assert [cell.strip() for cell in line.strip("│").split("│")] == ["alias", "small", "-"]
-
-
-def test_no_encoders(printed, monkeypatch, tmp_path):
-    monkeypatch.setattr("braindecode_pars._common.model_files.FOLDER", tmp_path)
-    assert printed(show_encoders) == "This installation contains no bundled encoders.\n"
-
-
-def test_a_card_in_plain_lines(printed, monkeypatch, tmp_path):
-    lines = printed(show_card, str(ship(monkeypatch, tmp_path)), width=20).splitlines()
-    assert lines[0] == f"# {NAME}"
-    for line in (
-        "- Pretraining: 3 subjects (1, 2, 3), 5 epochs",
-        "- Fine-tuning: no subjects",
-        *(f"- Cite: {reference}" for reference in ABOUT["attribution"]),
-        "- Sampling rate: 100 Hz",
-        "- Band: 0.5-45 Hz",
-        "- Channels: C3, Cz, C4",
-        "- Subjects: 3 volunteers (subjects 1 to 3)",
-        f"- Command: {ABOUT['command']}",
-        "- band_4_7: 0.500",
-        "ODC-BY 1.0.",
-    ):
-        assert line in lines, line
-    text = "\n".join(lines)
-    assert "embed_dim=16" in text
-    assert "activation=GELU" in text
-    assert "2 volunteers (subjects 4 to 5): 0.781." in " ".join(text.split())
-
-
-PREPARED = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0], reference="average")
-
-
 @pytest.mark.parametrize(
     ("card", "lines", "share"),
     [
@@ -99,16 +61,7 @@ PREPARED = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0], reference=
         ),
         (
             EncoderCard().continues(EncoderCard(task="mae", sfreq=None, subjects=None)),
-            [
-                "Pretraining: unknown subjects",
-                "Sampling rate: unknown",
-                "Continued from: an encoder with the pretext task mae",
-            ],
-            False,
-        ),
-        (
-            EncoderCard(preprocessing=PREPARED),
-            ["Sampling rate: 100 Hz", "Band: 0.3-35 Hz", "Notch: 50 Hz", "Reference: average"],
+            ["Pretraining: unknown subjects", "Sampling rate: unknown"],
             False,
         ),
         # A card cannot change the terminal.
@@ -118,7 +71,7 @@ PREPARED = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[50.0], reference=
             False,
         ),
     ],
-    ids=["subjects are counted", "unknown", "preprocessing", "control characters"],
+    ids=["subjects are counted", "unknown", "control characters"],
 )
 def test_lines_of_a_card(printed, tiny, tmp_path, card, lines, share):
     folder = save_encoder(PatchEncoder(50, **tiny), card, tmp_path / "encoder", share=share)

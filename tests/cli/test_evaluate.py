@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 from copy import deepcopy
-from itertools import product
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from support.small_estimators import classifier
@@ -54,24 +52,17 @@ def one_line(output: str) -> str:
 #: Command line (SMALL: options of small data) -> exit code, and parts of the error message.
 MISTAKES = {
     "compare --dataset tuhab": (1, "'tuhab'. Pass one of sleep, mental_arithmetic, simulated"),
-    "compare SMALL --data nowhere": (1, "got nowhere"),
-    "compare SMALL --set epochs": (1, "KEY=VALUE"),
     "compare SMALL --load reference=average": (1, "no argument 'reference'"),
     # Encoders are checked before a corpus is read.
     "compare --dataset tuab --data no --encoder nowhere": (1, "nowhere does not exist"),
-    "compare SMALL --method band-power --method cbramod:no.pt": (1, "no.pt does not exist"),
     "compare SMALL --method band-power --against scratch": (1, "scratch; use one of log band"),
     "compare SMALL --method band-power": (1, "at least two methods, got log band power"),
     "label-efficiency SMALL --n 1 --test-subject 9": (1, "9; use subjects of the dataset: 1"),
     "compare SMALL --grid sizes": (2, "--grid", "ablation"),
     "leave-one-subject-out SMALL --against scratch": (2, "--against", "compare"),
-    "transfer SMALL": (2, "--encoder"),
     "label-efficiency SMALL": (2, "--n"),
     "ablation SMALL": (2, "--grid"),
-    "controls SMALL --control blinks": (2, "blinks", "slow"),
     "compare SMALL --control slow": (2, "--control", "controls"),
-    "ablation SMALL --grid size": (2, "size", "masking"),
-    "cross-validation SMALL": (2, "cross-validation", "leave-one-subject-out"),
 }
 
 
@@ -200,17 +191,7 @@ def test_controls(encoders, tmp_path):
     gains = pd.read_csv(tmp_path / "out/gains.csv")
     assert set(gains["against"]) == {"random encoder"}
     assert len(gains) == 2 * (2 + 3)
-    mean = scores.query(
-        "control == 'slow' and method == 'log band power' and n_train_subjects == 2"
-    )
-    mean = mean[mean["subject"] != "all"]["value"].mean()
-    assert re.search(rf"2 log band power [\d.]+ ± [\d.]+ {mean:.3f} ±", output)
-    assert "over random encoder" in output
     assert "4 of 4 recordings were high-pass filtered" in output
-    assert "at least 3 subjects" in output  # for intervals and tests; there are two
-    assert (tmp_path / "out/gains.txt").read_text().split() == [
-        word for word in (tmp_path / "out/gains.txt").read_text().split() if word in output
-    ]
     assert (tmp_path / "out/gains.png").read_bytes().startswith(b"\x89PNG")
     # The same command resumes; another method to compare with needs no fit.
     folds = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").rglob("*_*.json")}
@@ -233,7 +214,7 @@ def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
 @pytest.mark.slow
 def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     pretrain("mae", encoders)
-    output = evaluate(
+    evaluate(
         *("compare", *SMALL, "--set", "finetune_epochs=1", "--method", "scratch"),
         *("--encoder", f"PARS={encoders / 'pars'}", "--encoder", f"MAE={encoders / 'mae'}"),
         *("--against", "scratch", "--out", tmp_path),
@@ -241,18 +222,11 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     scores = pd.read_csv(tmp_path / "scores.csv")
     given = [f"{name}{mark}" for mark in (FROZEN, ALL_WEIGHTS) for name in ("PARS", "MAE")]
     assert set(scores["method"]) == {"from scratch", f"random encoder{FROZEN}", *given}
-    assert "Holm" in output
-    assert "PARS, fine-tuned vs. from scratch" in one_line(output)
-    # What is printed as a table is written, too.
-    assert "differences in kappa, with uncorrected 95 % confidence intervals" in output
-    assert re.search(r"method a.*n draws.*ci low.*ci high.*p holm.*detectable", one_line(output))
     tests = pd.read_csv(tmp_path / "tests.csv")
     pairs = tests[["method_a", "method_b"]].to_numpy().tolist()
     assert pairs == [[name, "from scratch"] for name in (f"random encoder{FROZEN}", *given)]
     assert tests[["metric", "n_subjects"]].drop_duplicates().to_numpy().tolist() == [["kappa", 4]]
     assert tests[["p", "p_holm", "df"]].notna().all(axis=None)
-    # Equal scores of all subjects have no variance, from which power could be computed.
-    assert tests["detectable"].notna().tolist() == (tests["p"] < 1).tolist()
 
 
 def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
@@ -265,13 +239,8 @@ def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
     refused = runner.invoke(app, arguments)
     assert refused.exit_code == 1
     assert "--unequal-sizes" in refused.output
-    output = evaluate(*arguments[1:], "--unequal-sizes")
-    found = re.search(
-        r"encoder parameters.*from scratch +│ +([\d,]+) │.*pretrained, head trained +│ +([\d,]+) │",
-        output,
-        re.S,
-    )
-    assert len({*found.groups()}) == 2
+    output = one_line(evaluate(*arguments[1:], "--unequal-sizes"))
+    assert len(set(re.findall(r"(?:from scratch|head trained) ([\d,]+,\d+) ", output))) == 2
 
 
 def test_test_subjects_may_have_their_corpus_in_front(nights):
@@ -305,29 +274,19 @@ def test_named_encoders_replace_pretraining_in_every_fold():
     assert list(probes) == ["PARS, linear probe", f"PARS, linear probe{SMOOTHED}"]
 
 
-def test_values_of_a_grid_are_combined_and_two_are_drawn_as_lines(tmp_path, monkeypatch):
-    shared = dict(protocol="ablation", dataset="nights", subject="all")
-    shared |= dict(n_train_subjects=1, seed=0, metric="kappa")
-    grids, figures = [], []
+def test_values_of_a_grid_are_combined(tmp_path, monkeypatch):
+    grids = []
 
-    def scored(estimator, windows, grid, **arguments):
+    def stop(estimator, windows, grid, **options):
         grids.append(grid)
-        combinations = [dict(zip(grid, pair, strict=True)) for pair in product(*grid.values())]
-        return pd.DataFrame([{**shared, **c, "method": str(c), "value": 0.5} for c in combinations])
+        raise InterruptedError
 
-    monkeypatch.setattr(evaluation, "ablation", scored)
-    monkeypatch.setattr(
-        report.plotting.style, "save_figure", lambda ax, *a, **o: figures.append(ax)
-    )
-    given = ["overlap", "n_patches=10,20", "detrend=true,null"]
-    report.show_ablation({}, None, given, out=tmp_path)
+    monkeypatch.setattr(evaluation, "ablation", stop)
+    for given in (["overlap", "n_patches=10,20", "detrend=true,null"], ["decoder"]):
+        with pytest.raises(InterruptedError):
+            report.show_ablation({}, None, given, out=tmp_path)
     values = {"overlap": (True, False), "n_patches": [10, 20], "detrend": [True, None]}
-    report.show_ablation({}, None, ["decoder"], out=tmp_path)
     assert grids == [values, evaluation.GRIDS["decoder"]]
-    legend = figures[1].figure.legends[0].get_texts()
-    assert [text.get_text() for text in legend] == ["cross_attention", "mlp"]
-    assert figures[1].get_xlabel() == "position mask ratio"
-    plt.close("all")
 
 
 def test_the_method_to_compare_with_has_either_of_its_names_or_is_scratch():

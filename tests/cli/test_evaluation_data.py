@@ -39,22 +39,6 @@ def test_a_python_file_with_load(tmp_path):
         datasets.load(str(tmp_path / "json.py"))
 
 
-def test_a_folder_of_own_recordings(tmp_path):
-    rng = np.random.default_rng(0)
-    for name in ("anna", "ben"):
-        info = mne.create_info(["C3", "C4"], 100.0, "eeg")
-        noise = 1e-5 * rng.standard_normal((2, 6000))
-        raw = mne.io.RawArray(noise, info, verbose="error")
-        raw.set_annotations(mne.Annotations([0, 30], [30, 30], ["rest", "task"]))
-        raw.export(tmp_path / f"{name}.edf", verbose="error")
-    settings = dict(window_seconds=10, sfreq=100, verbose=0)
-    for dataset, data in ((str(tmp_path), None), ("mine", tmp_path)):
-        windows = datasets.load(dataset, data, **settings)
-        assert sorted(set(windows.description["subject"])) == ["anna", "ben"]
-        assert len(windows) == 12
-    assert (any_source.title("mine"), any_source.title(str(tmp_path))) == ("mine", tmp_path.name)
-
-
 @pytest.mark.filterwarnings("ignore:Every class has one recording only")
 def test_labels_of_own_files_as_options(tmp_path):
     """Options of the command line are texts; patterns and paths are not taken for literals."""
@@ -65,13 +49,10 @@ def test_labels_of_own_files_as_options(tmp_path):
         raw.export(tmp_path / f"{name}.edf", verbose="error")
     (tmp_path / "labels.csv").write_text("file,label\nP1_rest,0\nP1_task,1\n")
     settings = ["window_seconds=10", "sfreq=100", "verbose=0"]
-    for labels in (
-        ["labels=labels.csv", r"subject=([^/]+)_\w+\.", 'classes=["0", "1"]'],
-        ["labels=labels.csv", r"subject=([^/]+)_\w+\."],
-    ):
-        windows = datasets.load(str(tmp_path), **values([*labels, *settings], "--load"))
-        assert windows.description["subject"].tolist() == ["P1", "P1"]
-        assert [target for _, target, _ in windows] == [0] * 6 + [1] * 6
+    labels = ["labels=labels.csv", r"subject=([^/]+)_\w+\.", 'classes=["0", "1"]']
+    windows = datasets.load(str(tmp_path), **values([*labels, *settings], "--load"))
+    assert windows.description["subject"].tolist() == ["P1", "P1"]
+    assert [target for _, target, _ in windows] == [0] * 6 + [1] * 6
 
 
 @pytest.mark.parametrize(
@@ -86,12 +67,6 @@ def test_labels_of_own_files_as_options(tmp_path):
 def test_unknown_data(arguments, message):
     with pytest.raises(ValueError, match=message):
         datasets.load(*arguments)
-
-
-def test_recordings_in_the_package():
-    assert len(datasets.load("mental_arithmetic", subjects=["Subject03"], window_seconds=20)) == 6
-    with pytest.raises(TypeError, match=r"'seconds'.*: subjects, window_seconds"):
-        datasets.load("mental_arithmetic", seconds=20)
 
 
 @pytest.fixture(scope="module")
@@ -143,14 +118,3 @@ def test_the_paper_s_noise_of_eesm17_is_that_of_its_store(made, monkeypatch):
     assert "augmentation" not in classifier_settings(None, published=True, dataset=str(path))
     monkeypatch.setattr(any_source, "recipe_of", lambda dataset: "eesm17")
     assert classifier_settings(None, published=True, dataset=str(path))["augmentation"]
-
-
-def test_a_store_without_labels_says_how_to_make_one(records, tmp_path):
-    path = tmp_path / "store"
-    code, output = invoke("--recipe", f"ysyw={records}", path)
-    assert code == 0, output
-    with pytest.raises(ValueError, match="store --labels"):
-        datasets.load(str(path))
-    code, output = invoke("--recipe", f"ysyw={records}", "--labels", path)
-    assert code == 1
-    assert "corpora.ysyw.classes is" in " ".join(output.split())

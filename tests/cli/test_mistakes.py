@@ -14,30 +14,17 @@ from braindecode_pars.cli import app
 #: Command line -> exit code, and a part of the error message.
 MISTAKES = {
     "store store": (2, "got 1 folders"),
-    "store --recipe tueg=tueg tree out": (2, "got 2 folders"),
     "store tree out --share tueg=1": (2, "--share and --set require --recipe"),
     "store tree out --labels": (2, "--labels, --exclude, --share and --set require"),
-    "store --recipe tueg=tueg out --labels --share tueg=1": (2, "--labels stores"),
     "store --recipe tueg=. out --labels": (1, "TUEG has no labels"),
-    "store tree out --dtype int8": (1, "dtype must be"),
     "plan": (2, "--n-windows and --sfreq"),
-    "plan store --n-windows 3": (2, "--n-windows"),
     "plan absent": (1, "absent"),
-    "plan --n-windows 9": (1, "sfreq must be"),
-    "pretrain --out out": (2, "Missing argument 'store'"),
     "pretrain tree --out out": (1, "use: braindecode-pars store tree STORE"),
     "fit tree --out out --jobs 1": (1, "braindecode-pars store FOLDER STORE"),
     "pretrain store --out out --set n_patches": (1, "KEY=VALUE"),
-    "fit tree --out out --method eegnet": (2, "scratch"),
     "fit tree --out out --method pars --encoder small": (2, "--encoder is already pretrained"),
     "fit tree --out out --few-labels --method mae": (2, "--method applies to training a network"),
-    "fit tree --out out --few-labels --seed 3": (
-        2,
-        "--seed applies to training a network",
-    ),
     "fit tree --out out --set epochs=3": (1, "setting of these methods 'epochs'"),
-    "fit tree --out out --encoder tiny": (1, "tiny does not exist"),
-    "fit tree --out out --few-labels --set head=both": (1, "unexpected keyword argument 'head'"),
     "predict nowhere tree --out out": (1, "nowhere does not exist"),
     "predict nowhere empty --out out": (1, "contains no recording"),
     "predict nowhere tree --out out --labels labels.csv": (
@@ -45,7 +32,6 @@ MISTAKES = {
         "--labels and --class require --adapt",
     ),
     "encoders --audit": (2, "--audit requires the name or folder"),
-    "encoders large": (1, "large does not exist"),
 }
 
 

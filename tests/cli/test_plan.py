@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from braindecode.datasets import BaseConcatDataset
-from support.small_runs import make_store, noise
+from support.small_runs import noise
 from typer.testing import CliRunner
 
 from braindecode_pars.cli import app
@@ -42,17 +42,6 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
     ):
         assert words in printed
     assert "laptop" not in printed
-
-
-def test_from_a_store_with_the_defaults_of_a_laptop(tmp_path):
-    store = make_store(tmp_path / "store")
-    before = sorted(tmp_path.rglob("*"))
-    printed = plan(store.path, *SMALL)
-    assert "defaults are suitable for a laptop" in printed
-    assert "maximum 2,000, in epochs of 2 steps of 8 windows" in printed
-    assert sorted(tmp_path.rglob("*")) == before
-    excluded = plan(store.path, *SMALL, "--exclude-subject", "subject-0")
-    assert "in epochs of 1 steps" in excluded
 
 
 def test_held_out_recordings_are_not_counted(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.challenge_records import write as write_record
-from support.store_command import invoke, make_tree, write
+from support.store_command import invoke, make_tree
 from support.temple_trees import truncate, write_recording
 
 from braindecode_pars.datasets import tueg, ysyw
@@ -33,20 +33,6 @@ def test_a_tree_becomes_a_store(tree, tmp_path):
     assert made.dtype == "float32"
     expected = dict(high=30, reference="average")
     assert {name: made._index.settings[name] for name in expected} == expected
-
-
-def test_the_same_command_adds_new_files(tree, tmp_path):
-    path, channels = tmp_path / "store", ["--channel", "E0", "--channel", "E3"]
-    invoke(tree, path, *channels)
-    write(tree / "carl/night_raw.fif", n_chans=5)
-    code, output = invoke(tree, path)
-    assert code == 1
-    assert "channels is not set, was ['E0', 'E3']" in output
-    code, output = invoke(tree, path, *channels)
-    assert code == 0, output
-    assert "3 recordings of 3 subjects" in output
-    names = SignalStore.open(path).recordings["ch_names"].tolist()
-    assert names == [["E0"], ["E0", "E3"], ["E0", "E3"]]
 
 
 @pytest.fixture(scope="module")
@@ -114,17 +100,13 @@ def test_recipes_become_one_store(corpora, tmp_path):
     ("arguments", "message"),
     [
         (["tueg=tuab"], "tuab"),
-        (["ysyw=tueg"], "tueg"),
         (["tueg=absent"], "TUEG from https://"),
         (["tuag=tueg"], "'eegmat', 'eesm17'"),
-        (["tueg"], "NAME=FOLDER"),
         (["eesm17=empty"], "no recording of EESM17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
-        (["ysyw=ysyw", "--set", "tueg.sfreq=1"], "--set tueg.sfreq"),
         (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
         (["ysyw=ysyw", "--share", "tueg=1"], "(ysyw), got tueg"),
-        (["ysyw=ysyw", "--high", "40"], "Omit high"),
         (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw twice"),
     ],
 )

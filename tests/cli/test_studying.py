@@ -46,13 +46,6 @@ def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypa
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
 
 
-def test_a_wrong_encoder_is_an_error_that_lists_the_known_ones(tmp_path):
-    result = run("mental_arithmetic", "--out", tmp_path / "study", "--encoder", "mine=nowhere")
-    assert result.exit_code == 1
-    assert "features-eegmmidb" in result.output
-    assert not (tmp_path / "study").exists()
-
-
 def test_an_unknown_method_is_an_error_before_recordings_are_read(tmp_path):
     result = run(tmp_path / "no folder", "--out", tmp_path / "study", "--only", "EEGNot")
     assert result.exit_code == 1
@@ -60,15 +53,11 @@ def test_an_unknown_method_is_an_error_before_recordings_are_read(tmp_path):
     assert "fine-tuned" in result.output
 
 
-CLASSES = ("--class", "Sleep stage 3", "--class", "Sleep stage 4")
-
-
-@pytest.mark.parametrize("stages", [(), pytest.param(CLASSES, marks=pytest.mark.slow)])
-def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch, stages):
+def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
     """Stages 3 and 4 are classified; wake is used for pretraining, but not scored."""
     monkeypatch.setattr(study_plan, "_seconds_of", untimed)
     arguments = ("sleep", "--out", tmp_path / "study", "--plan-only", "--quick", "--jobs", 1)
-    result = run(*arguments, *stages)
+    result = run(*arguments)
     assert result.exit_code == 0, result.output
     assert "sham pretraining" in result.output
     for absent in ("fine-tuned", "Networks", "control analyses"):
@@ -79,12 +68,6 @@ def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch, stag
     for pattern in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows"):
         assert re.search(pattern, result.output)
     assert "12 draws of 2 labeled subjects" in result.output
-
-
-def test_a_bundled_dataset_without_classes_argument(tmp_path):
-    result = run("mental_arithmetic", "--out", tmp_path / "other", "--class", "rest")
-    assert result.exit_code == 1
-    assert "no argument 'classes'" in result.output
 
 
 @pytest.mark.filterwarnings("ignore:The corpus of the test subjects")  # as in "small"

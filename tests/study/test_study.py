@@ -54,7 +54,7 @@ from braindecode_pars.windows.convert import as_windows
 PARS = "PARS pretraining"
 #: The module, which the package hides behind the function of the same name.
 MODULE = importlib.import_module("braindecode_pars.study.study")
-SFREQ, N_SUBJECTS, N_WINDOWS = 128, 8, 12
+SFREQ, N_SUBJECTS, N_WINDOWS, N_DRAWS = 128, 8, 10, 2
 
 #: Estimates the duration of a method; tests of whole studies skip it.
 SECONDS_OF = study_plan._seconds_of
@@ -86,13 +86,14 @@ def short():
     effort = study_design.Effort(3, 8.0, ("primary", "baselines"), n_pretrainings=2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(study_design.EFFORTS, "quick", effort)
-        patch.setattr(study_tests, "N_SPLITS", 20)
+        patch.setattr(study_tests, "N_SPLITS", 4)
         patch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
         patch.setattr(MODULE, "REPORT_INTERVAL", np.inf)  # a report at the end
         # Figures are made, but not drawn, which takes seconds.
         image = dict(source="data:", alt="a figure")
         patch.setattr(study_report, "_image", lambda *_: plt.close("all") or image)
-        yield dict(effort="quick", encoders={}, draws=4, dataset="simulated", n_jobs=1, verbose=0)
+        settings = dict(draws=N_DRAWS, dataset="simulated", n_jobs=1, verbose=0)
+        yield dict(effort="quick", encoders={}, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -165,12 +166,9 @@ def test_every_labeled_subject_is_tested_once_and_trained_on_otherwise(by_subjec
     ("n_subjects", "by_subject", "n_labeled", "n_sets"),
     [
         (8, False, 1, 4),
-        (12, False, 2, 3),
         (24, False, 4, 3),
         (60, False, 4, 6),  # seven sets, but twelve draws are two dealings of six
-        (200, False, 4, 12),
         (16, True, 2, 4),
-        (24, True, 4, 3),
     ],
 )
 def test_labeled_subjects_are_divided_into_disjoint_sets(n_subjects, by_subject, n_labeled, n_sets):
@@ -194,10 +192,10 @@ def test_labeled_subjects_are_divided_into_disjoint_sets(n_subjects, by_subject,
 
 def test_subjects_with_too_few_windows_are_excluded_unless_there_are_many():
     windows = simulated(n_subjects=12)
-    is_unlabeled = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # 6 of 12 windows
+    is_unlabeled = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # half of its windows
     corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
     design = make_design(corpus, by_subject=False)
-    assert design.left_out == {"5": 6}
+    assert design.left_out == {"5": N_WINDOWS // 2}
     assert design.is_centered
     assert 5 not in design.corpus.subjects_of(design.corpus.labeled)
     # Its windows are pretrained on in both folds.
@@ -218,11 +216,6 @@ def test_subjects_with_several_classes_have_their_most_frequent_class():
     for draw in range(design.n_draws):
         drawn = set(windows.groups[design.labeled_rows(0, draw)].tolist())
         assert sum(subject % 2 for subject in drawn) == len(drawn) / 2
-
-
-def test_two_disjoint_sets_are_required():
-    with pytest.raises(ValueError, match=r"n_train_subjects is 3.*n_train_subjects=2"):
-        make_design(corpus_of(simulated()), by_subject=False, n_labeled=3)
 
 
 # The methods and the steps
@@ -345,7 +338,7 @@ def test_scores_of_an_estimator_that_cannot_be_described_are_not_reused():
     ("views", "is_centered"), [(("band_power", "tangent_space"), True), (("hand_crafted",), False)]
 )
 def test_scores_equal_those_of_the_saved_classifier(views, is_centered):
-    windows = simulated(n_subjects=12)
+    windows = simulated()
     design = make_design(corpus_of(windows), by_subject=False)
     method = Method("m", "baseline", views)
     features = study_scores.features_of(method, windows, None)
@@ -422,10 +415,10 @@ def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
 def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     result, folder = finished
     counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
-    assert set(counts) == {N_SUBJECTS * 4}
+    assert set(counts) == {N_SUBJECTS * N_DRAWS}
     assert set(result.plan["status"]) == {StepStatus.FINISHED}
     assert set(result.plan["reason"]) == {""}
-    # One labeled subject of four in each of four draws
+    # One labeled subject of four in each draw
     assert (result.scores["shuffle"] == 0).all()
     assert (result.scores["stratum"] == 0).all()
     # A plain re-computation of the primary difference
@@ -441,7 +434,7 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
             & (result.scores["is_centered"] == row.is_centered)
         ]
         assert row.mean == pytest.approx(rows["value"].mean())
-    assert len(result.confusion) == N_SUBJECTS * N_WINDOWS * 4
+    assert len(result.confusion) == N_SUBJECTS * N_WINDOWS * N_DRAWS
     stored = json.loads((folder / "study.json").read_text())
     assert stored["answers"] == result.answers
     assert stored["comparisons"]["primary"]["difference"] == result.primary.difference
@@ -532,16 +525,6 @@ def test_an_interrupted_study_has_a_report_and_continues(
     assert again.answers == whole.answers
 
 
-def test_an_interrupted_pretraining_is_run_again(short, undrawn, tmp_path, monkeypatch):
-    def interrupted(self, net, **_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(study_scores.Progress, "on_epoch_end", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        study(simulated(), without=["baselines"], out=tmp_path, **short)
-    assert not list(tmp_path.glob("encoders/*.json"))
-
-
 def test_changed_methods_and_settings_are_computed_again(short, undrawn, tmp_path):
     """Another classifier of the same name, and other settings of the pretraining."""
     windows = simulated()
@@ -579,7 +562,7 @@ def test_steps_in_two_processes_have_the_same_scores(short, finished, tmp_path):
 
 def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(short, undrawn):
     windows = simulated(by_subject=True, gain=0.5, n_subjects=12)
-    result = study(windows, only=["log band power"], **short)
+    result = study(windows, only=["log band power"], **{**short, "draws": 4})
     assert not result.scores["is_centered"].any()
     assert (result.scores["stratum"] == result.scores["subject"].astype(int) % 2).all()
     # Two labeled subjects of six, so three sets of which the draws use two at a time
@@ -638,7 +621,7 @@ def test_failed_control_analyses_are_notes_and_the_model_is_saved(undrawn, tmp_p
     monkeypatch.setattr(MODULE, "run_steps", fail_controls)
     settings = dict(effort="quick", encoders={}, draws=4, n_jobs=1, verbose=0)
     result = study(
-        simulated(n_windows=4), out=tmp_path, only=[HAND_CRAFTED, "controls"], **settings
+        simulated(n_windows=4), out=tmp_path, only=["log band power", "controls"], **settings
     )
     assert result.controls is None
     assert len(result.control_notes) == 3
@@ -657,27 +640,17 @@ def test_without_recorded_or_control_signals_there_are_no_gains(finished_control
     assert study_tables.primary_control_gains(SimpleNamespace(control_steps=steps)) is None
 
 
-def test_a_study_that_fails_the_data_check_has_the_reason(tmp_path):
-    windows = simulated(n_subjects=3)
-    result = study(windows, out=tmp_path, dataset="few")
-    assert any("3 of 3 subjects" in text for text in result.check.stops)
-    assert len(result.scores) == 0
-    assert (tmp_path / "report.html").is_file()
-    with pytest.raises(ValueError, match="draws"):  # arguments are checked before the data
-        study(windows, draws=1)
-
-
 def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp_path):
     loading = two_layouts(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
     assert not check.stops
-    settings = Settings("quick", only=[HAND_CRAFTED], draws=4)
+    settings = Settings("quick", only=["log band power"], draws=4)
     plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     result = run_study(plan, n_jobs=1, verbose=0)
     assert result.scores["value"].between(0, 1).all()
-    assert HAND_CRAFTED in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "log band power" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -688,7 +661,6 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
         (dict(draws=1), "draws"),
         (dict(draws=7), "draws"),
         (dict(minutes=0), "minutes"),
-        (dict(effort="fast"), "effort"),
         (dict(tasks=["parz"]), "parz"),
         (dict(without=["pars"]), "pars"),
         (dict(out=Path(__file__)), "test_study.py"),
@@ -700,7 +672,3 @@ def test_invalid_arguments_are_errors_before_anything_is_timed(
     monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
     with pytest.raises(ValueError, match=message):
         study(simulated(), **{**short, **arguments})
-
-
-def test_names_of_steps_are_names_of_files():
-    assert StudyStep("a/B, fold 1", "primary", ()).slug == "a-b--fold-1"

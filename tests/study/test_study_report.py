@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -40,7 +39,6 @@ METHODS = {
     "from scratch": ("network", 0.589),
     USER_METHOD: ("baseline", 0.664),
 }
-VOID = {"meta", "img", "br", "link", "input"}
 
 
 def comparison(reference, difference, half_width, **values) -> Comparison:
@@ -76,29 +74,15 @@ def fabricated_study(n_subjects=12, n_labeled=4, by_subject=False) -> Study:
     rng = np.random.default_rng(0)
     # Scores vary across subjects, and a method differs a little between subjects
     of_subject = rng.normal(0, 0.07, n_subjects)
-    scores = []
+    rows = []
     for method, (kind, mean) in METHODS.items():
-        n_pretrainings = 3 if kind in ("pretrained", "sham", "random") else 1
-        deviation = rng.normal(0, 0.025, n_subjects)
-        keys = pd.MultiIndex.from_product(
-            [
-                [False, True] if kind != "network" and not by_subject else [False],
-                range(n_pretrainings),
-                range(8),
-            ],
-            names=["is_centered", "pretraining", "draw"],
-        )
-        for is_centered, pretraining, draw in keys:
-            true = mean + 0.03 * is_centered + of_subject + deviation
-            scores.append(
-                pd.DataFrame(
-                    dict(method=method, is_centered=is_centered, kind=kind, draw=draw,
-                         pretraining=pretraining, fold=np.arange(n_subjects) % 2,
-                         subject=[f"S{i + 1:02}" for i in range(n_subjects)],
-                         value=np.clip(true + rng.normal(0, 0.02, n_subjects), 0, 1), chance=0.5)
-                )
-            )  # fmt: skip
-    scores = pd.concat(scores, ignore_index=True)
+        centerings = (False, True) if kind != "network" and not by_subject else (False,)
+        true = mean + of_subject + rng.normal(0, 0.025, n_subjects)
+        for is_centered, draw, i in product(centerings, range(2), range(n_subjects)):
+            value = true[i] + 0.03 * is_centered + rng.normal(0, 0.02)
+            rows.append((method, is_centered, kind, 0, i % 2, draw, f"S{i + 1:02}", value, 0.5))
+    columns = ["method", "is_centered", "kind", "pretraining", "fold", "draw", "subject"]
+    scores = pd.DataFrame(rows, columns=[*columns, "value", "chance"])
     keys = ["method", "is_centered", "kind"]
     subjects = scores.groupby([*keys, "subject"], sort=False)["value"].mean()
     levels = subjects.groupby(keys, sort=False).agg(["mean", "std"]).reset_index()
@@ -266,13 +250,8 @@ def test_the_first_answer_has_the_numbers_of_its_outcome(study, outcome, numbers
     assert answer.startswith(study_answers.PRETRAINING[outcome][0])
     for number in numbers:
         assert number in answer
-
-
-def test_more_subjects_are_not_named_where_they_do_not_suffice(study):
-    primary = replace(PRIMARY[Outcome.UNCLEAR], subjects_needed=np.inf)
-    answer = replace(study, primary=primary).answers[0]
-    assert "more pretrainings" in answer
-    assert "inf" not in answer
+    more = replace(PRIMARY[outcome], subjects_needed=np.inf)
+    assert "inf" not in replace(study, primary=more).answers[0]
 
 
 @pytest.mark.parametrize("difference", [0.05, -0.05, 0.01])
@@ -301,8 +280,6 @@ def test_the_third_answer_has_the_expected_score_and_the_equivalent_methods(stud
         assert text in answer
     alone = replace(study, recommendation=Recommendation(BAND, False, 0.7, 0.5, 0.9))
     assert "highest" in alone.answers[2]
-    many = replace(study.recommendation, equivalent=tuple("abcde"))
-    assert "a, b, c and 2 more" in replace(study, recommendation=many).answers[2]
 
 
 def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
@@ -341,39 +318,9 @@ def test_a_failed_primary_step_is_the_reason(study):
     assert "sham, fold 2: OSError: disk is full." in answer
 
 
-def test_answers_are_short(study):
-    """A headline and at most two sentences, with at most two numbers outside parentheses."""
-    studies = [replace(study, primary=primary) for primary in PRIMARY.values()]
-    studies += [change(study) for change in (not_learned, at_chance, unfinished)]
-    for variant in studies:
-        for answer in study_answers.answers_of(variant):
-            assert len(answer.details) <= 2
-            for sentence in (answer.headline, *answer.details):
-                text = re.sub(r"\(.*?\)", "", sentence).replace(" of 12 subjects", "")
-                assert len(re.findall(r"\d[\d.]*", text)) <= 2, sentence
-
-
 # The page ----------------------------------------------------------------------------------------
 
 QUESTIONS = ["pretraining", "baseline", "method"]
-DETAILS = "methods secondary pretrainings controls confusion data left-out design plan glossary"
-
-
-class Reader(HTMLParser):
-    """Collects elements, and fails where one is closed that is not open."""
-
-    def __init__(self, page: str):
-        super().__init__()
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict]] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        self.open += [] if tag in VOID else [tag]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag, self.getpos()
 
 
 def section(page: str, name: str) -> str:
@@ -384,29 +331,17 @@ def section(page: str, name: str) -> str:
     return content
 
 
-def test_questions_come_first_and_details_are_folded(page):
-    assert re.findall(r'<section id="([\w-]+)"', page) == [*QUESTIONS, "details"]
-    assert re.findall(r'<details id="([\w-]+)"', page) == [*DETAILS.split(), "citation"]
-    assert "<details open" not in page
-
-
-def test_each_question_has_one_number_and_one_figure(page):
-    numbers = ["+0.047", "+0.024", "0.776"]
-    for name, number in zip(QUESTIONS, numbers, strict=True):
-        assert re.findall(r"<strong>(.*?)</strong>", section(page, name)) == [number]
-        assert section(page, name).count("<img") == 1
-    assert "<td>+0.058</td><td>0.033 to 0.083</td><td>0.002</td>" in section(page, "pretraining")
-    assert "braindecode-pars predict study/model RECORDING" in section(page, "method")
-
-
 def test_tables_have_the_values_of_the_study(page, study):
     best = study.levels.loc[study.levels["mean"].idxmax()]
     for name, texts in {
+        "pretraining": ["<td>+0.058</td><td>0.033 to 0.083</td><td>0.002</td>"],
+        "method": ["braindecode-pars predict study/model RECORDING"],
         "methods": [
             f"<td>{best['mean']:.3f} ± {best['sd']:.3f}</td>",
             f"<td>{best['ci_low']:.3f} to {best['ci_high']:.3f}</td><td>yes (p &lt; 0.001)</td>",
             "<td>no (p = 0.310)</td>",
             "unlabeled windows of the test subject",
+            "&lt;b&gt;my &amp; network&lt;/b&gt;",
         ],
         "secondary": ["<td>+0.036</td><td>0.004 to 0.068</td><td>0.021</td>"],
         "pretrainings": ["PARS (sham)", "<td>2400</td><td>0.620</td>", "no longer improved"],
@@ -420,56 +355,7 @@ def test_tables_have_the_values_of_the_study(page, study):
         for text in texts:
             assert text in section(page, name), (name, text)
     assert section(page, "methods").count("<tr") == len(study.levels) + 1
-    assert section(page, "glossary").count("<dt>") <= 12
-
-
-def test_names_are_escaped_and_the_page_is_well_formed(page):
-    assert Reader(page).open == []
-    assert "rest &amp; &lt;task&gt;" in page
-    assert section(page, "methods").count("&lt;b&gt;my &amp; network&lt;/b&gt;") == 2
     assert "<b>my" not in page
-
-
-def test_nothing_is_fetched_or_run(page):
-    links = []
-    for tag, attributes in Reader(page).elements:
-        assert tag not in ("script", "link", "iframe", "object")
-        assert attributes.get("src", "data:").startswith("data:")
-        links += [attributes["href"]] if "href" in attributes else []
-    assert links == ["https://arxiv.org/abs/2511.11940"]
-    assert page.count("http") == 2  # and http-equiv
-    assert "url(" not in page
-    assert "@import" not in page
-
-
-def test_readers_of_a_screen_and_in_the_dark(page):
-    elements = Reader(page).elements
-    images = [attributes for tag, attributes in elements if tag == "img"]
-    assert len(images) == 5
-    assert all(len(image["alt"].split()) > 5 for image in images)
-    assert "+0.047 from sham" in images[0]["alt"]
-    assert ("html", {"lang": "en"}) in elements
-    levels = [int(tag[1]) for tag, _ in elements if re.fullmatch(r"h\d", tag)]
-    assert levels[:5] == [1, 2, 2, 2, 2]
-    assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in pairwise(levels))
-    assert all("scope" in attributes for tag, attributes in elements if tag == "th")
-    assert "@media (prefers-color-scheme: dark)" in page
-
-
-def test_figures_have_the_dots_of_all_subjects_and_the_prediction_interval(study, monkeypatch):
-    axes = {}
-    monkeypatch.setattr(study_report, "_image", lambda ax, alt: axes.setdefault(alt, ax))
-    study_report._figures(study, study_answers.answers_of(study))
-    pair, _, level, *_ = (ax for ax in axes.values() if not isinstance(ax, np.ndarray))
-    dots = {len(line.get_ydata()) for line in pair.lines if line.get_marker() != "None"}
-    assert dots == {12}
-    names = [label.get_text().replace("\n", " ") for label in pair.get_xticklabels()]
-    assert names == [RANDOM, SHAM, PARS]
-    [bar] = level.patches
-    assert (bar.get_x(), bar.get_x() + bar.get_width()) == pytest.approx((0.601, 0.951))
-    bold = [label for label in level.get_yticklabels() if label.get_fontweight() == "bold"]
-    assert [label.get_text() for label in bold] == ["feature ensemble"]
 
 
 def test_an_unfinished_study_says_what_is_finished_and_what_is_to_come(study, tmp_path):
@@ -482,7 +368,6 @@ def test_an_unfinished_study_says_what_is_finished_and_what_is_to_come(study, tm
     assert "Finished: data check; baselines; PARS, fold 1; PARS, fold 2" in head
     assert "Remaining: sham, fold 2; networks" in head
     assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
-    Reader(page)
 
 
 def test_a_study_that_has_only_begun_has_a_page(study, tmp_path):
@@ -498,9 +383,7 @@ def test_a_stopped_study_says_why_and_shows_no_score(study, tmp_path):
     assert all(answer.startswith("No answer") for answer in changed.answers)
     page = written(changed, tmp_path)
     assert "5 of 9 subjects" in section(page, "pretraining")
-    assert re.findall(r'<details id="([\w-]+)"', page) == ["data", "glossary", "citation"]
     assert "<img" not in page
-    Reader(page)
 
 
 def test_confounds_that_were_overridden_are_a_warning_on_top(study, page, tmp_path):
@@ -519,9 +402,3 @@ def test_where_each_subject_has_one_class_there_are_decisions_by_subject(tmp_pat
     decisions = section(page, "decisions")
     assert "<td>20.5 of 24</td><td>0.853</td><td>0.911</td>" in decisions
     assert "proportion of correctly classified windows" in section(page, "pretraining")
-
-
-def test_the_same_study_has_the_same_page(page, study, tmp_path):
-    file = study.report(tmp_path / "new" / "page.html")
-    assert file == tmp_path / "new" / "page.html"
-    assert file.read_text(encoding="utf-8") == page

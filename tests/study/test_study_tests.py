@@ -65,21 +65,14 @@ def proportion(outcome, gains, n_subjects=12, n=24):
 @pytest.mark.parametrize(
     ("gain", "n_subjects", "n", "outcome", "minimum"),
     [
-        (0.05, 12, 24, "gain", 0.7),
-        (-0.08, 12, 24, "worse", 0.9),
+        (0.05, 12, 10, "gain", 0.7),
+        (-0.08, 12, 10, "worse", 0.9),
         (0.0, 12, 24, "unclear", 0.51),
-        (0.0, 200, 10, "no gain worth having", 0.51),
+        (0.0, 200, 6, "no gain worth having", 0.51),
     ],
 )
 def test_outcomes_of_simulated_studies(gain, n_subjects, n, outcome, minimum):
     assert proportion(outcome, {PARS: gain, SHAM: 0.0}, n_subjects, n) >= minimum
-
-
-def test_a_simulated_improvement_of_another_method_is_not_one_by_pretraining():
-    table = simulated({PARS: 0.0, SHAM: 0.0, "small": 0.08}, 12, 0)
-    without = Scores(table[table["method"] != "small"]).compare(PARS, SHAM)
-    assert Scores(table).compare(PARS, SHAM) == without
-    assert without.outcome != "gain"
 
 
 def test_a_comparison_is_a_plain_mean_of_differences():
@@ -95,21 +88,12 @@ def test_a_comparison_is_a_plain_mean_of_differences():
     assert np.isnan(Scores(table).compare(PARS, "log band power", is_tested=False).p)
 
 
-def test_draws_of_only_one_method_are_ignored():
-    table = simulated({PARS: 0.05, "from scratch": 0.0}, 12, 0)
-    is_first = table["shuffle"] == 0
-    fewer = table[is_first | (table["method"] != "from scratch")]
-    a = Scores(fewer).compare(PARS, "from scratch")
-    b = Scores(table[is_first]).compare(PARS, "from scratch")
-    assert a == b
-
-
-def test_pretrainings_of_only_one_method_are_ignored():
-    table = simulated({PARS: 0.05, SHAM: 0.0}, 12, 0)
-    is_common = table["pretraining"] < 2
+@pytest.mark.parametrize(("other", "column"), [("from scratch", "shuffle"), (SHAM, "pretraining")])
+def test_draws_and_pretrainings_of_only_one_method_are_ignored(other, column):
+    table = simulated({PARS: 0.05, other: 0.0}, 12, 0)
+    is_common = table[column] < table[column].max()
     fewer = table[is_common | (table["method"] == PARS)]
-    a = Scores(fewer).compare(PARS, SHAM)
-    assert a == Scores(table[is_common]).compare(PARS, SHAM)
+    assert Scores(fewer).compare(PARS, other) == Scores(table[is_common]).compare(PARS, other)
 
 
 def test_secondary_tests_and_intervals_agree():
@@ -187,9 +171,9 @@ def test_a_constant_prediction_is_at_chance_level_of_subjects_without_all_classe
 
 
 def test_labels_of_noise_are_above_chance_in_few_studies():
-    """More than 4 of 24 studies with a significant method would occur in 1 of 100 tests."""
+    """More than 2 of 10 studies with a significant method would occur in 1 of 100 tests."""
     n_above = 0
-    for seed in range(24):
+    for seed in range(10):
         table = simulated({"small": 0.0, "a": 0.0, "b": 0.0}, 12, seed, level=0.5)
         table["value"] -= table.groupby(["method", "subject"])["value"].transform("mean") - 0.5
         noise = np.random.default_rng(seed).normal(0, 0.03, (3, 12))
@@ -197,10 +181,11 @@ def test_labels_of_noise_are_above_chance_in_few_studies():
         table["value"] += noise[codes, table["subject"].astype(int)]
         levels = Scores(table).levels()
         n_above += ((levels["p_chance"] < 0.05) & (levels["mean"] > 0.5)).any()
-    assert n_above <= 4
+    assert n_above <= 2
 
 
-def test_the_simplest_of_equivalent_methods_is_recommended():
+def test_the_simplest_of_equivalent_methods_is_recommended(monkeypatch):
+    monkeypatch.setattr(study_tests, "N_SPLITS", 4)
     gains = {PARS: 0.01, SHAM: 0.0, "small": 0.0, "log band power": 0.0}
     table = simulated(gains, 12, 6)
     scores = Scores(table)

@@ -52,7 +52,7 @@ def good(root: Path, n_subjects: int = 12) -> dict[str, Any]:
 def classes_of_sites(root: Path) -> dict[str, Any]:
     """Write patients with a slower rhythm from one site, and healthy subjects from another site."""
     participants = []
-    for subject in range(12):
+    for subject in range(8):
         is_patient = subject % 2 == 1
         _save(root, subject, recording(subject, 7.0 if is_patient else 10.0))
         diagnosis, site = ("patient", "Lyon") if is_patient else ("healthy", "Graz")
@@ -63,8 +63,8 @@ def classes_of_sites(root: Path) -> dict[str, Any]:
 
 
 def mixed_files(root: Path) -> dict[str, Any]:
-    """Write twelve subjects; reference and sampling rate differ between files, but not by class."""
-    for subject in range(12):
+    """Write six subjects; reference and sampling rate differ between files, but not by class."""
+    for subject in range(6):
         raw = blocks(subject, sfreq=(100.0, 128.0)[subject % 2])
         if subject % 3 == 0:
             raw.set_eeg_reference("average", verbose="error")
@@ -75,10 +75,10 @@ def mixed_files(root: Path) -> dict[str, Any]:
 def two_layouts(root: Path) -> dict[str, Any]:
     """Write patients and healthy subjects; most healthy subjects have two additional channels."""
     labels = []
-    for subject in range(12):
+    for subject in range(8):
         is_patient = subject % 2 == 1
         raw = recording(subject, 7.0 if is_patient else 10.0)
-        if not is_patient and subject < 8:
+        if not is_patient and subject < 6:
             inputs = raw.copy().pick(CHANNELS[:2]).apply_function(lambda x: 15 * x)
             inputs.rename_channels({"Fz": "EEG 23A-23R", "C3": "EEG 24A-24R"})
             raw.add_channels([inputs])
