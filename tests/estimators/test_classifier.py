@@ -206,3 +206,18 @@ def test_verbose_shows_one_progress_bar_per_phase_and_zero_prints_nothing(nights
         line for line in capfd.readouterr().err.replace("\r", "\n").splitlines() if "100%" in line
     ]
     assert {bar.split(":")[0] for bar in bars} == {"pretraining (PARS)", "fine-tuning"}
+
+
+def test_the_best_validation_state_is_restored(nights):
+    class SpoilModel(Callback):
+        """Make the model useless after the second epoch."""
+
+        def on_epoch_begin(self, net, **kwargs):
+            if len(net.history) == 3:
+                with torch.no_grad():
+                    net.module_.final_layer.bias.add_(100 * torch.arange(5.0))
+
+    clf = classifier(pretext=None, finetune_epochs=4, callbacks=[SpoilModel()]).fit(nights)
+    losses = clf.history_["valid_loss"]
+    assert losses.idxmin() < 2
+    assert clf.net_.module_.final_layer.bias.abs().max() < 10

@@ -237,3 +237,24 @@ CALIBRATED = SimpleNamespace(estimator=encoder([1]))
 def test_leaked_test_subjects_of_all_encoders_are_returned(fitted, tested, leaked, unknown):
     result = find_leaked_subjects(fitted, {subject: subject for subject in tested})
     assert result == {"subjects": leaked, "unknown": unknown}
+
+
+def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
+    short_nights, donor, tmp_path
+):
+    donor.save(tmp_path / "encoder")
+    seen = PARSEmbedder(encoder=tmp_path / "encoder", **TINY)
+    unknown = PatchEncoder(100, 16, 1, 2, 32)
+    methods = {
+        "probe": make_pipeline(seen, DummyClassifier()),
+        "both": make_pipeline(make_union(seen, LogBandPower()), DummyClassifier()),
+        "unknown": make_pipeline(PARSEmbedder(encoder=unknown, verbose=0), DummyClassifier()),
+    }
+    with pytest.warns(UserWarning, match="encoder") as w:
+        leave_one_subject_out(
+            methods, short_nights, test_subjects=[1, 2], equal_sizes=False, verbose=0
+        )
+    texts = [str(warning.message) for warning in w]
+    for name in ("probe", "both"):
+        assert sum(f"{name} was pretrained on windows of test subjects 1," in t for t in texts) == 1
+    assert sum("the encoder of unknown are unknown" in text for text in texts) == 1

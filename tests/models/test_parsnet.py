@@ -14,6 +14,7 @@ from braindecode_pars.models import (
     electrode_positions,
     embed_signals,
     patch_size_for,
+    template_montage,
 )
 from braindecode_pars.models.parsnet import HEADS
 
@@ -286,3 +287,40 @@ def test_positions_are_used_where_several_channels_have_a_known_electrode(
     net.save_pretrained(tmp_path / "net")
     other = PARSNet.from_pretrained(tmp_path / "net", chs_info=chs_info("X1", "C3", "C4"))
     assert other.electrode_position == uses_positions
+
+
+def left_or_right(n_windows: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Windows whose louder and faster rhythm is on the left (0) or on the right (1)."""
+    y = torch.arange(n_windows) % 2
+    times, phases = torch.arange(200) / 100, torch.rand(n_windows, 2, 1)
+    rhythm = (2 * torch.pi * (torch.tensor([20.0, 8.0])[:, None] * times + phases)).sin()
+    x = rhythm * torch.tensor([2.0, 1.0])[:, None] + 0.5 * torch.randn(n_windows, 2, 200)
+    return torch.where(y[:, None, None] == 0, x, x.flip(1)), y
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_no_learnable_shape_depends_on_channels_or_samples(head):
+    three = with_head(head, chs_info("C3", "C4", "Cz"), electrode_position=True)
+    names = [{"ch_name": name} for name in template_montage().ch_names[:64]]
+    many = with_head(head, names, electrode_position=True, patch_size=100, sfreq=None)
+    shapes = [{name: p.shape for name, p in net.named_parameters()} for net in (three, many)]
+    assert shapes[0] == shapes[1]
+    assert three.eval()(torch.randn(2, 1, 100), chs_info=names[:1]).shape == (2, 3)
+    assert three.state_dict().keys() == shapes[0].keys()
+
+
+@pytest.mark.parametrize(("head", "above"), [("spatial_filter", True), ("attention", False)])
+def test_only_a_spatial_filter_tells_left_from_right(head, above):
+    """With a random encoder and amplitudes; the attention gets no code of the positions."""
+    net = with_head(head, chs_info("C3", "C4"), channel_drop_prob=0.0)
+    net.encoder.requires_grad_(False)
+    x, y = left_or_right(128)
+    optimizer = torch.optim.Adam([p for p in net.parameters() if p.requires_grad], lr=0.02)
+    for _ in range(20):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(net(x[:64]), y[:64]).backward()
+        optimizer.step()
+    with torch.no_grad():
+        predicted = net.eval()(x[64:]).argmax(dim=1)
+    accuracy = (predicted == y[64:]).float().mean()
+    assert accuracy > 0.95 if above else 0.3 < accuracy < 0.7

@@ -67,3 +67,18 @@ def test_the_loss_covers_dropped_tokens_only():
         for i in range(task.n_dropped)
     ]
     torch.testing.assert_close(task.criterion()(logits, true), torch.stack(losses).mean())
+
+
+@pytest.mark.parametrize(
+    ("ratios", "n_visible", "n_dropped"),
+    [((0.5, 0.75), 10, 8), ((0.0, 1.0), 20, 20), ((0.8, 0.5), 4, 2), ((0.95, 1.0), 1, 1)],
+)
+def test_numbers_of_visible_and_dropped_patches(ratios, n_visible, n_dropped):
+    task = DropPos(2000, 100, mask_ratio=ratios[0], position_mask_ratio=ratios[1], **SIZES)
+    seen = []
+    task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args[0].shape))
+    logits, places = task(torch.randn(4, 2000))
+    assert seen == [(4, n_visible, 32)]
+    assert logits.shape == (4, 20, n_dropped)  # one class for each of the 20 places
+    assert places.shape == (4, n_dropped)
+    assert task.chance_loss() == pytest.approx(math.log(20 - n_visible + n_dropped))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pytest
 import torch
 from support.pretext_contract import SIZES, PretextContract
 
 from braindecode_pars.pretext import MAE
 from braindecode_pars.pretext.grid import take
+from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.tokens import sinusoidal_positions
 
 
@@ -72,3 +74,23 @@ def test_prediction_and_target_have_the_removed_patches_first():
     assert torch.equal(prediction, take(task.reconstruct(patches, order), order))
     removed = (prediction - target)[:, : task.n_masked].square().mean()
     torch.testing.assert_close(task.part_losses(prediction, target)["masked"], removed)
+
+
+@pytest.mark.parametrize(("mask_ratio", "n_visible"), [(0.5, 5), (0.8, 2), (0.1, 9)])
+def test_only_visible_tokens_enter_the_encoder(mask_ratio, n_visible):
+    task = MAE(1000, 100, mask_ratio=mask_ratio, **SIZES)
+    seen = []
+    task.encoder.register_forward_pre_hook(lambda _, args: seen.append(args[0].shape))
+    task(torch.randn(4, 1000))
+    assert seen == [(4, n_visible, 32)]
+
+
+def test_the_loss_on_removed_patches_is_logged():
+    net = PretrainingNet(MAE(1000, 100, **SIZES), max_epochs=2, batch_size=4, verbose=0)
+    net.fit(torch.randn(8, 1000).numpy())
+    assert {"train_loss_relative", "train_loss_relative_masked"} <= set(net.history[-1])
+    masked = PretrainingNet(
+        MAE(1000, 100, loss_on="masked", **SIZES), max_epochs=1, batch_size=4, verbose=0
+    )
+    masked.fit(torch.randn(8, 1000).numpy())
+    assert "train_loss_relative_masked" not in masked.history[-1]

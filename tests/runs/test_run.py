@@ -11,13 +11,14 @@ import torch
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from support.small_runs import run, run_interrupted, same_checkpoint, small_config
 from torch import nn
+from torch._subclasses import FakeTensorMode
 
 from braindecode_pars import PARSClassifier
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
 from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
-from braindecode_pars.runs import pretrain
+from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.runs.planning import CorpusSize
 from braindecode_pars.runs.steps import Steps
 from braindecode_pars.signal_store import SignalStore
@@ -162,3 +163,24 @@ def test_a_resumed_run_continues_with_the_next_length_in_turn(store, tmp_path):
     cut = run_interrupted(3, store, tmp_path / "cut", **changes)
     run(store, cut, resume=True, **changes)
     assert same_checkpoint(cut, run(store, tmp_path / "whole", **changes))
+
+
+@pytest.mark.parametrize(("method", "gigabytes"), [("literal", 233), ("factorized", 8.7)])
+def test_memory_of_the_decoder_for_long_sequences(method, gigabytes):
+    """With 240 patches, all pairs are 512 x 192 x 192 x 1024 floats, or 77 GB.
+
+    Fake tensors have shapes but no memory, so nothing is computed.
+    """
+    config, task, stored = RunConfig(), PARS(6000, 200, n_patches=240, num_layers=1), {}
+
+    def keep(tensor):
+        stored[tensor.untyped_storage()._cdata] = tensor
+        return tensor
+
+    with FakeTensorMode(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        decoder = CrossAttentionDecoder(config.embed_dim, config.num_heads, method=method)
+        size = (config.batch_size, task.n_patches, config.embed_dim)
+        features = torch.empty(size, requires_grad=True)
+        decoder(features[:, : task.n_masked], features)
+    n_bytes = sum(tensor.untyped_storage().nbytes() for tensor in stored.values())
+    assert n_bytes / 1e9 == pytest.approx(gigabytes, rel=0.05)

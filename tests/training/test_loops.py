@@ -174,3 +174,35 @@ def test_progress_raises_no_error(stream, monkeypatch):
     if isinstance(stream, io.TextIOWrapper):
         stream.flush()
         assert b"\\u0141ukasz: " in stream.buffer.getvalue()
+
+
+class Rates(Callback):
+    """Store the learning rates of every training step."""
+
+    def on_train_begin(self, net, **kwargs):
+        self.rates_ = []
+
+    def on_batch_end(self, net, training=False, **kwargs):
+        if training:
+            self.rates_.append({group["lr"] for group in net.optimizer_.param_groups})
+
+
+def test_warmup_and_cosine_in_closed_form(tiny):
+    """Ten epochs of three batches: a tenth of the steps is warm-up, from a tenth of the rate."""
+    signals = np.zeros((12, 600), dtype=np.float32)
+    callbacks = [("schedule", WarmupCosine()), ("rates", Rates())]
+    net = make(tiny, lr=1e-3, max_epochs=10, batch_size=4, callbacks=callbacks).fit(signals)
+    rates = dict(net.callbacks_)["rates"].rates_
+    assert len(rates) == 30
+    for step, step_rates in enumerate(rates):
+        progress = step / 30
+        if progress < 0.1:
+            expected = 1e-3 * (0.1 + 0.9 * progress / 0.1)
+        else:
+            expected = 1e-3 * 0.5 * (1 + math.cos(math.pi * (progress - 0.1) / 0.9))
+        assert len(step_rates) == 1
+        assert step_rates.pop() == pytest.approx(expected)
+    assert WarmupCosine().factor(0) == pytest.approx(0.1)
+    assert WarmupCosine().factor(1) == pytest.approx(0)
+    with pytest.raises(ValueError, match="warmup"):
+        make(tiny, callbacks=[WarmupCosine(warmup=1.0)]).fit(signals)
