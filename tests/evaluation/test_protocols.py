@@ -239,9 +239,8 @@ def test_leaked_test_subjects_of_all_encoders_are_returned(fitted, tested, leake
     assert result == {"subjects": leaked, "unknown": unknown}
 
 
-def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(
-    short_nights, donor, tmp_path
-):
+def test_subjects_of_the_pretraining_are_warned_of_once_for_each_method(short_nights, tmp_path):
+    donor = PARSEmbedder(pretrain_epochs=1, **TINY).fit(Subset(short_nights, range(6)))
     donor.save(tmp_path / "encoder")
     seen = PARSEmbedder(encoder=tmp_path / "encoder", **TINY)
     unknown = PatchEncoder(100, 16, 1, 2, 32)
