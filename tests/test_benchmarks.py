@@ -1,25 +1,11 @@
-"""Functions of the benchmarks: rows and table of results, ratios, memory, operations."""
+"""Number of operations that the benchmarks count."""
 
 from __future__ import annotations
 
 import pytest
-import torch
-from benchmarks.measuring import peak_bytes
 from benchmarks.training_steps import flops_of_window
 
 from braindecode_pars.pretext import PARS
-
-
-def test_peak_memory_counts_simultaneous_tensors():
-    def one_after_another():
-        for _ in range(3):
-            torch.zeros(1 << 20)  # 4 MiB
-
-    def together():
-        return [torch.zeros(1 << 20) for _ in range(3)]
-
-    assert 4 * 2**20 <= peak_bytes(one_after_another) < 6 * 2**20
-    assert 12 * 2**20 <= peak_bytes(together) < 14 * 2**20
 
 
 def test_operations_of_forward_and_backward_passes_are_counted():
