@@ -27,10 +27,6 @@ from braindecode_pars.recordings import label_files, readers
 
 #: Number of nights below which no limits of agreement are computed.
 MIN_NIGHTS = 3
-#: Half width of the limits of agreement, in standard deviations of the differences.
-_LIMIT = 1.96
-#: Standard error of a limit, in standard errors of the bias.
-_ERROR_OF_LIMIT = np.sqrt(3)
 
 
 def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
@@ -78,22 +74,21 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         - ``lower_limit``, ``upper_limit``: 95 % limits of agreement, ``bias`` ± 1.96 standard
           deviations of the differences;
         - ``bias_ci_low``, ``bias_ci_high``, and the same for both limits: 95 % confidence
-          intervals (t distribution);
-        - ``why``: if fewer than three nights have both values, the reason why bias and limits are
-          NaN.
+          intervals (t distribution).
+
+        If fewer than three nights have both values, bias and limits are NaN.
 
     Raises
     ------
     TypeError, ValueError
         If ``frame`` is not a table of predictions. If the labels cannot be read. If no window has
         both an expert label and a prediction. If ``frame`` and ``expert`` contain different nights.
-        If the classes are sleep stages in some nights only. Messages contain the name of the night.
+        With several nights, a note of the error contains the name of the night.
 
     Warns
     -----
     UserWarning
-        If annotations are not names of classes or sleep stages. The message lists them, and
-        contains the name of the night if several nights were passed.
+        If annotations are not names of classes or sleep stages. The message lists them.
 
     Notes
     -----
@@ -129,38 +124,26 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     >>> kappa.round(2).tolist(), float(statistics["limits"].loc["TST", "bias"])
     ([0.6, 0.6, 0.6], -0.5)
     """
-    is_several = [isinstance(values, Mapping | list | tuple) for values in (frame, expert)]
-    if is_several[0] != is_several[1]:
-        raise TypeError(
-            f"frame is a {type(frame).__name__}, but expert is a {type(expert).__name__}. Pass "
-            "predictions and labels of one night, or a mapping or list of nights in both."
-        )
-    if not is_several[0]:
+    if not isinstance(frame, Mapping | list | tuple):
         return _agreement_of_night(frame, expert)
     frames, experts = (
-        dict(values) if isinstance(values, Mapping) else dict(enumerate(values))
+        values if isinstance(values, Mapping) else dict(enumerate(values))
         for values in (frame, expert)
     )
     if not frames or frames.keys() != experts.keys():
         raise ValueError(
-            f"frame has the nights {', '.join(map(str, frames)) or 'none'}, but expert has "
-            f"{', '.join(map(str, experts)) or 'none'}. Pass the same nights in both."
+            f"frame has the nights {checks.format_list([*map(str, frames)])}, but expert has "
+            f"{checks.format_list([*map(str, experts)])}. Pass the same nights in both."
         )
     nights = {}
     for night, predictions in frames.items():
         try:
-            nights[night] = _agreement_of_night(predictions, experts[night], f"Night {night}: ")
+            nights[night] = _agreement_of_night(predictions, experts[night])
         except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"Night {night}: {error}") from error
-    without = [str(night) for night, (*_, table) in nights.items() if table.empty]
-    if 0 < len(without) < len(nights):
-        raise ValueError(
-            f"The classes of nights {checks.format_list(without)} are not sleep stages, unlike the "
-            "classes of the other nights. Pass nights with the same classes."
-        )
-    kappas, confusions, _ = zip(*nights.values(), strict=True)
-    statistics = pd.concat({night: table for night, (*_, table) in nights.items()}, axis=1)
+            error.add_note(f"The error occurred in night {night}.")
+            raise
+    kappas, confusions, tables = zip(*nights.values(), strict=True)
+    statistics = pd.concat(dict(zip(nights, tables, strict=True)), axis=1)
     labels = [*dict.fromkeys(chain.from_iterable(confusions))]
     if not statistics.empty:
         labels = top_to_bottom(labels)
@@ -171,9 +154,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     return pd.Series(kappas, index=[*nights], name="kappa"), confusion, statistics
 
 
-def _agreement_of_night(
-    frame: pd.DataFrame, expert: mne.Annotations | str | Path, prefix: str = ""
-) -> tuple[float, pd.DataFrame, pd.DataFrame]:
+def _agreement_of_night(frame: Any, expert: Any) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     rows = check_predictions(frame)
     classes = classes_of(rows)
     is_sleep, stages = are_stages(classes), {*map(stage_of, classes)}
@@ -193,7 +174,7 @@ def _agreement_of_night(
     if unknown := sorted({*labels["description"][labels["name"].isna()]}):
         expected = "names of sleep stages" if is_sleep else f"one of {checks.format_list(classes)}"
         checks.warn_user(
-            f"{prefix}Annotations {checks.format_list(unknown, max_items=5)} were ignored: "
+            f"Annotations {checks.format_list(unknown, max_items=5)} were ignored: "
             f"expected {expected}."
         )
     durations = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
@@ -253,18 +234,16 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     [20.0, 0.3999999999999986, 39.6]
     """
     n = differences.count(axis=1)
-    is_enough = n >= MIN_NIGHTS
-    usable = differences.where(is_enough, axis=0)
+    usable = differences.where(n >= MIN_NIGHTS, axis=0)
     bias, sd = usable.mean(axis=1), usable.std(axis=1)
     error = stats.t.ppf(0.975, n - 1) * sd / np.sqrt(n)
     limits = pd.DataFrame({"n_nights": n})
     for name, distance, ratio in (
-        ("bias", 0.0, 1.0),
-        ("lower_limit", -_LIMIT, _ERROR_OF_LIMIT),
-        ("upper_limit", _LIMIT, _ERROR_OF_LIMIT),
+        ("bias", 0, 1),
+        ("lower_limit", -1.96, np.sqrt(3)),
+        ("upper_limit", 1.96, np.sqrt(3)),
     ):
         limits[name] = bias + distance * sd
         limits[f"{name}_ci_low"] = limits[name] - ratio * error
         limits[f"{name}_ci_high"] = limits[name] + ratio * error
-    reasons = "defined in " + n.astype(str) + f" nights; at least {MIN_NIGHTS} are required"
-    return limits.assign(why=reasons.mask(is_enough))
+    return limits
