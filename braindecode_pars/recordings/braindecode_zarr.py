@@ -73,10 +73,11 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
         raise FileExistsError(f"{folder} already exists. Pass a new folder.")
     for part in dataset.datasets:
         part.raw_preproc_kwargs = [_UNKNOWN]
-        labels = getattr(part, "metadata", pd.DataFrame(columns=["target"]))[["target"]]
-        read = pd.read_csv(io.StringIO(labels.to_csv(index=False)))["target"]
-        is_text = labels["target"].map(type) == str
-        if (read != labels["target"].reset_index(drop=True))[is_text.to_numpy()].any():
+        table = getattr(part, "metadata", pd.DataFrame(columns=["target"]))
+        labels = table[["target"]].reset_index(drop=True)
+        read = pd.read_csv(io.StringIO(labels.to_csv(index=False)))
+        is_text = labels.map(lambda label: isinstance(label, str))
+        if (is_text & (read != labels)).any(axis=None):
             raise ValueError(
                 "braindecode stores labels as text and would read a label as a number or as "
                 "missing. Use integers, or other class names."
