@@ -190,8 +190,17 @@ _ABSENT_CHANNELS = (
     "first of these windows has the channels {first}.{other_system}"
 )
 
-_TEST_WINDOWS = "{n} of {n_windows} test windows"
-_ONE_SIDE = "Use all windows of a subject either for training or for testing."
+#: Leaks of a split -> how test windows are related to training windows.
+_LEAKS = {
+    "shared_subjects": "are from subjects whose names are also names of training subjects, "
+    "possibly in another spelling",
+    "shared_recordings": "are from recordings that are also in the training data",
+    "overlapping_windows": "overlap in time with training windows of the same recording",
+    "copied_recordings": "are from recordings with the same signals as training recordings",
+    "copied_windows": "contain samples of training windows, possibly with another scale and offset",
+    "class_by_recording": "are from training recordings, each of which has only one class, so a "
+    "model that recognizes the recording can predict the class",
+}
 
 # The table ----------------------------------------------------------------------------------------
 
@@ -285,25 +294,11 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "Time effects such as fatigue or drying electrodes may explain the scores. Include recordings "
     "in which the classes alternate.",
     # Audit of a split
-    "split_with_leak": "Leak: at least {n} of {n_test} test windows are related to training "
-    "windows, so scores on this split do not indicate the accuracy on new subjects "
-    "({n_warnings:warning}; unknown and not checked: {names:20}).",
-    "split_without_leak": "No leak was found between {n_train} training windows and {n_test} test "
-    "windows ({n_warnings:warning}; unknown and not checked: {names:20}).",
-    "shared_subjects": f"{_TEST_WINDOWS} are from subjects whose names are also names of training "
-    f"subjects, possibly in another spelling: {{names:5}}. {_ONE_SIDE}",
-    "shared_recordings": f"{_TEST_WINDOWS} are from recordings that are also in the training data: "
-    f"{{names:3}}. {_ONE_SIDE}",
-    "overlapping_windows": f"{_TEST_WINDOWS} overlap in time with training windows of the same "
-    f"recording: {{names:3}}. {_ONE_SIDE}",
-    "copied_recordings": f"{_TEST_WINDOWS} are from recordings that have the same signals as "
-    "training recordings: {names:3}. Remove the copies.",
-    "copied_windows": f"{_TEST_WINDOWS} contain samples of training windows, possibly with another "
-    "scale and offset: {names:3}. Remove the copies.",
-    "class_by_recording": "Each of {n_recordings} recordings has only one class ({names:3}), and "
-    "{n} test windows are from recordings that are also in the training data. A model can "
-    f"recognize a recording instead of its class. {_ONE_SIDE} If you cannot include recordings "
-    "with several classes, report this limitation.",
+    **{
+        kind: f"{{n}} of {{n_windows}} test windows {relation}: {{names:3}}. Use all windows of a "
+        "subject either for training or for testing, and remove copies."
+        for kind, relation in _LEAKS.items()
+    },
     "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
     "self-supervised pretraining, but not scored.",
     # Recordings to predict

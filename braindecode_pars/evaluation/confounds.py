@@ -160,16 +160,11 @@ def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iter
 
 def order_within_recordings(labeled: pd.DataFrame) -> Iterator[Finding]:
     """Yield findings for classes that occur early, or late, in at least 90 % of recordings."""
-    table = labeled[labeled["start"] >= 0]
+    rows = labeled[labeled["start"] >= 0]
     for name in labeled["class"].cat.categories:
-        rows = table.assign(is_class=table["class"] == name)
-        aucs = np.array(
-            [
-                auc_of_class(recording_windows["is_class"], recording_windows["start"])
-                for _, recording_windows in rows.groupby("recording")
-                if 2 <= recording_windows["is_class"].sum() <= len(recording_windows) - 2
-            ]
-        )
+        of_class = (rows["class"] == name).groupby(rows["recording"])
+        parts = [part for _, part in of_class if 2 <= part.sum() <= len(part) - 2]
+        aucs = np.array([auc_of_class(part, rows["start"][part.index]) for part in parts])
         is_late, is_early = aucs > SEPARATING_AUC, aucs < 1 - SEPARATING_AUC
         for position, is_separate in (("late", is_late), ("early", is_early)):
             if len(aucs) >= 3 and is_separate.mean() >= 0.9:

@@ -465,8 +465,8 @@ def worst_subjects(
     Parameters
     ----------
     scores : DataFrame
-        Scores of a protocol, with the scores of the reference method. Rows pooled over subjects are
-        excluded.
+        Scores of one protocol and dataset, with the scores of the reference method. Rows pooled
+        over subjects are excluded.
     reference : str
         Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
         averaged over seeds and numbers of training subjects.
@@ -488,9 +488,8 @@ def worst_subjects(
     Raises
     ------
     ValueError
-        If the reference is not a method of a dataset, fewer than two subjects have a score of every
-        method, or the metric is unknown or an error metric (lower is better). Also the errors of
-        :func:`summarize`.
+        If the reference is not a method, there are several protocols or datasets, or the metric is
+        unknown or an error metric (lower is better). Also the errors of :func:`summarize`.
 
     Notes
     -----
@@ -526,32 +525,25 @@ def worst_subjects(
     checks.number("in (0, 1)", lambda x: 0 < x < 1).check("proportion", proportion)
     rows = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     checks.choice(*METRICS).check("metric", rows["metric"].iloc[0])
+    tables.check_one_value(rows, "scores", ["protocol", "dataset"])
     means = means_by_subject(rows)
-    keys = [column for column in means if column not in ("subject", "value")]
-    parts = []
-    for (_, dataset), part in means.groupby(["protocol", "dataset"], sort=False):
-        table = part.set_index([*keys, "subject"])["value"].unstack("subject", sort=False)
-        table = table.dropna(axis=1)
-        is_reference = table.index.get_level_values("method") == reference
-        if not is_reference.any() or table.shape[1] < 2:
-            raise ValueError(
-                f"worst_subjects requires scores of the method reference={reference!r}, and at "
-                f"least 2 subjects with a score of every method, but dataset {dataset!r} has "
-                f"{table.shape[1]} subjects."
-            )
-        n_worst = math.ceil(round(proportion * table.shape[1], 9))
-        subjects = table[is_reference].mean().sort_values(kind="stable").index
-        summary = pd.DataFrame(
-            {
-                "worst": table[subjects[:n_worst]].mean(axis=1),
-                "others": table[subjects[n_worst:]].mean(axis=1),
-                "n_worst": n_worst,
-                "n_others": len(subjects) - n_worst,
-                "subjects": ", ".join(subjects[:n_worst]),
-            }
+    keys = [column for column in means if column != "value"]
+    table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
+    of_reference = table[table.index.get_level_values("method") == reference]
+    if of_reference.empty:
+        raise ValueError(
+            f"The scores contain no method {reference!r} with a score of each subject."
         )
-        parts.append(summary.reset_index())
-    return pd.concat(parts, ignore_index=True)
+    subjects = of_reference.mean().sort_values(kind="stable").index
+    n_worst = math.ceil(round(proportion * len(subjects), 9))
+    summary = {
+        "worst": table[subjects[:n_worst]].mean(axis=1),
+        "others": table[subjects[n_worst:]].mean(axis=1),
+        "n_worst": n_worst,
+        "n_others": len(subjects) - n_worst,
+        "subjects": ", ".join(subjects[:n_worst]),
+    }
+    return pd.DataFrame(summary).reset_index()
 
 
 def saved_probabilities(

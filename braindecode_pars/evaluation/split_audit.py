@@ -10,10 +10,8 @@ from torch.utils.data import ConcatDataset
 from braindecode_pars._common import subjects, tables
 from braindecode_pars._common.findings import Finding
 from braindecode_pars.evaluation import confounds
-from braindecode_pars.windows import Windows, convert, duplicates, labels, table
+from braindecode_pars.windows import Windows, convert, duplicates, table
 
-#: Severity of findings, in the order of the table.
-LEVELS = ("leak", "warning", "note")
 #: Required columns of a table of windows.
 COLUMNS = ("recording", "start", "stop", "subject")
 #: Maximum p-values of findings. The chi-squared test of a confound is liberal for few subjects.
@@ -29,7 +27,7 @@ class SplitAudit:
     Attributes
     ----------
     findings : list of Finding
-        Findings in order of severity: level "leak", "warning" or "note".
+        Findings: first of level "leak", then of level "warning".
     verdict : str
         One sentence: whether there is a leak, and what was not checked.
 
@@ -111,8 +109,6 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
       with the channels, site, sampling rate, reference or corpus. ``order_of_recordings``: the
       class varies with the date of the recordings. ``order_within_recordings``: the class varies
       with time within recordings.
-    - *note*: a property of the design. ``class_by_recording``: each recording has one class, but
-      subjects have several classes, for example one recording of rest and one recording of a task.
 
     False alarms: names, recordings and times are compared exactly. Three datasets (76 subjects)
     were split by subject, and the comparison of signals found no copies. A confound with a property
@@ -125,15 +121,17 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     order of windows is random. In simulations with random classes, sites and dates, no finding had
     a false alarm rate significantly above 1 %.
 
-    Limits: a table has no signals, so copies are not found, and a recording has a single name: with
-    and without the ending of the file, it is two recordings. Subjects of two corpora with the same
-    name are the same subject; begin their names with the corpus and a colon. An array has neither
-    recordings nor times, so only shared subjects and shared samples are found. Two parts of one
-    recording are not found if they have no common samples and different subject names. Copies of
-    complete recordings are found even if filters, reference or sampling rate differ; copies of
-    windows are found only if they differ by no more than a factor, an offset and rounding to float,
-    and have the same channels in the same order. Windows that share fewer than about 130 samples
-    may not be found by their signals. Copies of a recording at another speed are not found.
+    Limits: that each recording has one class is not reported if no recording is shared, as in a
+    design with one recording of rest and one recording of a task. A table has no signals, so copies
+    are not found, and a recording has a single name: with and without the ending of the file, it is
+    two recordings. Subjects of two corpora with the same name are the same subject; begin their
+    names with the corpus and a colon. An array has neither recordings nor times, so only shared
+    subjects and shared samples are found. Two parts of one recording are not found if they have no
+    common samples and different subject names. Copies of complete recordings are found even if
+    filters, reference or sampling rate differ; copies of windows are found only if they differ by
+    no more than a factor, an offset and rounding to single precision, and have the same channels in
+    the same order. Windows that share fewer than about 130 samples may not be found by their
+    signals. Copies of a recording at another speed are not found.
 
     Examples
     --------
@@ -146,34 +144,42 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
      leak shared_recordings
     >>> train, test = next(LeaveOneSubjectOut().split(X, y, groups))
     >>> print(audit_split(X[train], X[test]))  # doctest: +ELLIPSIS
-    No leak was found between 48 training windows and 24 test windows (0 warnings; ...
+    No leak was found between 48 training and 24 test windows (not checked, ...
     """
     is_table = isinstance(train, pd.DataFrame)
     if is_table != isinstance(test, pd.DataFrame):
         raise TypeError("Pass two tables of windows, or two sources of windows with signals.")
-    windows, recordings, signals = (_of_tables if is_table else _of_windows)(train, test)
-    is_test, recording = windows["is_test"], windows["recording"]
-    subject, name = (recording.map(recordings[column]) for column in ("subject", "name"))
+    windows, signals = (_of_tables if is_table else _of_windows)(train, test)
+    keys = windows["subject"].map(subjects.subject_key, na_action="ignore")
+    same = [windows["recording"].to_numpy(object), keys.to_numpy(object)]
+    windows["recording"] = recording = pd.Series(table.factorize_rows(same)[0])
+    recordings = windows.groupby("recording").first()
+    is_test, subject, name = (windows[column] for column in ("is_test", "subject", "name"))
     seen = subjects.SubjectKeys(subject[~is_test].dropna().unique())
-    seen_names = [name for name in subject.dropna().unique() if name in seen]
-    is_shared = recording.isin(recording[~is_test])
-    is_overlap = _overlaps(windows)
+    shared = [name for name in subject.dropna().unique() if name in seen]
+    is_shared, is_overlap = recording.isin(recording[~is_test]), _overlaps(windows)
     # Text of each window with a leak, such as the name of its recording
     leaks = {
-        "shared_subjects": subject.where(subject.isin(seen_names)),
+        "shared_subjects": subject.where(subject.isin(shared)),
         "shared_recordings": name.where(is_shared),
         "overlapping_windows": (name + windows["start"].map(" at {:g}".format)).where(is_overlap),
     }
     if signals is not None:
-        leaks |= _copies(windows, name, signals, is_overlap)
-    findings = []
-    n_train, n_test = int((~is_test).sum()), int(is_test.sum())
+        leaks |= _copies(windows, signals, is_overlap)
+    labeled = windows.dropna(subset="class")
+    of_recording = labeled.dropna(subset="start").groupby("recording")["class"]
+    shares = labeled["class"].value_counts(normalize=True)
+    # Probability that all windows of each recording have the same class, if classes are random
+    p = of_recording.size().map(lambda n: (shares**n).sum()).prod()
+    if p < ALPHA["class_by_recording"] and (of_recording.nunique() == 1).all():
+        texts = name + ": " + windows["class"].astype(object)
+        leaks["class_by_recording"] = texts.where(is_shared)
+    findings, n_test = [], int(is_test.sum())
     for kind, texts in leaks.items():
         if len(found := texts[is_test].dropna()):
-            counts = dict(n=len(found), n_windows=n_test)
-            findings.append(Finding(kind, counts | dict(names=[*found.unique()]), "leak"))
-    labeled = windows.assign(subject=subject).dropna(subset="class")
-    findings += _class_by_recording(labeled, name, is_shared)
+            values = dict(n=len(found), n_windows=n_test, names=[*found.unique()])
+            findings.append(Finding(kind, values, "leak"))
+    n_related = max((finding.values["n"] for finding in findings), default=0)
     for finding in (
         *confounds.confounded_properties(recordings, labeled, (confounds.CONFOUNDS,)),
         *confounds.order_of_recordings(recordings, labeled),
@@ -183,48 +189,39 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
         is_by_date = finding.values.get("sources", [confounds.BY_DATE]) == [confounds.BY_DATE]
         if is_by_date and finding.values.get("p", 0) < ALPHA.get(finding.kind, 1):
             findings.append(finding)
-    findings.sort(key=lambda finding: LEVELS.index(finding.level))
-    n_leaks = [finding.values["n"] for finding in findings if finding.level == "leak"]
-    properties = ["subject", *confounds.PROPERTIES, "date"]
-    unknown = windows.isna().any()[["start", "class"]], recordings.isna().any()[properties]
-    values = dict(
-        n=max(n_leaks, default=0),
-        n_train=n_train,
-        n_test=n_test,
-        n_warnings=sum(finding.level == "warning" for finding in findings),
-        names=["signals"] * is_table + [name for row in unknown for name in row.index[row]],
+    verdict = (
+        f"No leak was found between {len(windows) - n_test} training and {n_test} test windows"
     )
-    kind = "split_with_leak" if n_leaks else "split_without_leak"
-    return SplitAudit(findings, Finding(kind, values).text)
+    if n_related:
+        verdict = (
+            f"Leak: at least {n_related} of {n_test} test windows are related to training windows"
+        )
+    properties = windows[["start", "class", "subject", *confounds.PROPERTIES, "date"]].isna().any()
+    unknown = ["signals"] * is_table + [*properties.index[properties]]
+    verdict += f" (not checked, because unknown: {', '.join(unknown) or 'nothing'})."
+    return SplitAudit(findings, verdict)
 
 
 # The tables -------------------------------------------------------------------------------------
 
 
-def _of_tables(
-    train: pd.DataFrame, test: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, Windows | None]:
-    """Return a table of windows and a table of recordings."""
+def _of_tables(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
+    """Return a table of windows with the properties of their recordings."""
     for name, side in (("train", train), ("test", test)):
         tables.check_table(side, name, COLUMNS)
     rows = tables.with_numbers(pd.concat([train, test], ignore_index=True), ["start", "stop"])
-    columns = ["recording", "subject", "label", "file", *confounds.PROPERTIES]
+    columns = ["recording", "subject", "label", *confounds.PROPERTIES]
     texts = rows.reindex(columns=columns).map(tables.label_text)
     texts = texts.where(texts != "", None)
     if not (texts["recording"].notna() & (rows["stop"] > rows["start"])).all():
         raise ValueError("Each window must have a recording, and a stop that is after its start.")
-    keys = texts["subject"].map(subjects.subject_key, na_action="ignore")
-    windows = rows[["start", "stop"]].assign(
-        is_test=rows.index >= len(train),
-        recording=table.factorize_rows([texts["recording"].to_numpy(), keys.to_numpy()])[0],
-        **{"class": texts["label"].where(texts["label"] != "-1").astype("category")},
-    )
-    texts = texts.assign(date=rows.get("date"), name=texts["recording"])
-    return windows, texts.groupby(windows["recording"]).first(), None
+    texts["class"] = texts["label"].where(texts["label"] != "-1").astype("category")
+    texts = texts.assign(name=texts["recording"], date=rows.get("date"), file=None)
+    return texts.assign(is_test=rows.index >= len(train)).join(rows[["start", "stop"]]), None
 
 
-def _of_windows(train: Any, test: Any) -> tuple[pd.DataFrame, pd.DataFrame, Windows | None]:
-    """Return a table of windows, a table of recordings, and the windows with their signals."""
+def _of_windows(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
+    """Return a table of windows with the properties of their recordings, and the windows."""
     inputs = [side if isinstance(side, tuple) else (side,) for side in (train, test)]
     sides: list[Any] = [convert.as_windows(*side) for side in inputs]
     for side in sides:
@@ -232,18 +229,15 @@ def _of_windows(train: Any, test: Any) -> tuple[pd.DataFrame, pd.DataFrame, Wind
     signals = convert.as_windows(ConcatDataset(sides))
     parts = [part for X, *_ in inputs for part in getattr(X, "datasets", [X])]
     recordings = confounds.properties_of_recordings(signals, parts)
-    # Recordings with times are the same if their source and their subject are the same.
-    is_unknown = signals.table.groupby("recording")["start"].min() < 0
-    numbers = np.where(is_unknown, recordings.index, -1)
-    sources = [signals.recordings[name].to_numpy() for name in ("reader", "base")]
-    same, first = table.factorize_rows([*sources, recordings["subject"].to_numpy(), numbers])
     times = signals.table[["start", "stop"]]
-    windows = (times.where(times >= 0) / (signals.sfreq or 1)).assign(
-        is_test=np.arange(len(signals)) >= len(sides[0]),
-        recording=same[signals.table["recording"]],
-        **{"class": confounds.labeled_windows(signals, recordings)["class"]},
-    )
-    return windows, recordings.iloc[first].reset_index(drop=True), signals
+    times = times.where(times >= 0) / (signals.sfreq or 1)
+    # Recordings with times are the same if their source is the same.
+    sources = zip(map(id, signals.column("reader")), signals.column("base"), strict=True)
+    number = signals.table["recording"]
+    windows = recordings.loc[number].reset_index(drop=True).join(times)
+    windows["recording"] = number.where(times["start"].isna(), table.objects([*sources]))
+    windows["class"] = confounds.labeled_windows(signals, recordings)["class"]
+    return windows.assign(is_test=np.arange(len(signals)) >= len(sides[0])), signals
 
 
 # The checks -------------------------------------------------------------------------------------
@@ -251,7 +245,7 @@ def _of_windows(train: Any, test: Any) -> tuple[pd.DataFrame, pd.DataFrame, Wind
 
 def _overlaps(windows: pd.DataFrame) -> pd.Series:
     """Return whether a test window overlaps in time with a training window of its recording."""
-    rows = windows.dropna(subset="start").round(DECIMALS)
+    rows = windows[["recording", "start", "stop", "is_test"]].dropna().round(DECIMALS)
     train = rows[~rows["is_test"]].sort_values("start")
     latest = train[["recording", "start"]].assign(end=train.groupby("recording")["stop"].cummax())
     test = rows[rows["is_test"]].rename(columns={"start": "begin"}).sort_values("stop")
@@ -261,18 +255,14 @@ def _overlaps(windows: pd.DataFrame) -> pd.Series:
     return (matched["end"] > matched["begin"]).reindex(windows.index, fill_value=False)
 
 
-def _copies(
-    windows: pd.DataFrame, name: pd.Series, signals: Windows, is_overlap: pd.Series
-) -> dict[str, pd.Series]:
+def _copies(windows: pd.DataFrame, signals: Windows, is_overlap: pd.Series) -> dict[str, pd.Series]:
     """Return the text of each test window whose recording or samples are copies."""
     numbers = signals.table["recording"]
-    rows = windows.assign(name=name).groupby(numbers).first()
-    recordings, names, of_test = (rows[column] for column in ("recording", "name", "is_test"))
-    copies = {
-        test: f"{names[train]} and {names[test]}"
-        for train, test in duplicates.find_duplicates(signals)
-        if of_test[train] != of_test[test] and recordings[train] != recordings[test]
-    }
+    first, copies = windows.groupby(numbers).first(), {}
+    for pair in duplicates.find_duplicates(signals):
+        rows = first.loc[[*pair]]
+        if rows["is_test"].nunique() == rows["recording"].nunique() == 2:
+            copies[pair[1]] = " and ".join(rows["name"])
     n_train = int((~windows["is_test"]).sum())
     shared = {
         row: f"training window {train} and test window {row - n_train}, shifted by {shift} samples"
@@ -281,21 +271,3 @@ def _copies(
     texts = pd.Series(shared, dtype=object).reindex(windows.index)
     is_known = is_overlap | numbers.isin(copies)
     return {"copied_recordings": numbers.map(copies), "copied_windows": texts.mask(is_known)}
-
-
-def _class_by_recording(
-    labeled: pd.DataFrame, name: pd.Series, is_shared: pd.Series
-) -> list[Finding]:
-    """Return a finding if each recording has one class, and recordings or subjects are shared."""
-    labeled = labeled.dropna(subset="start")
-    groups = labeled.groupby("recording")["class"]
-    shares = labeled["class"].value_counts(normalize=True)
-    # Probability that all windows of each recording have the same class, if classes are random
-    p = groups.size().map(lambda n: (shares**n).sum()).prod()
-    n = int((labeled["is_test"] & is_shared).sum())
-    is_note = n == 0 and labels.one_class_each(labeled["class"], labeled["subject"])
-    if p >= ALPHA["class_by_recording"] or (groups.nunique() > 1).any() or is_note:
-        return []
-    texts = (name + ": " + labeled["class"].astype(str)).dropna().unique()
-    values = dict(n=n, n_recordings=len(groups), names=[*texts])
-    return [Finding("class_by_recording", values, "leak" if n else "note")]

@@ -38,17 +38,17 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
     Parameters
     ----------
-    frame : DataFrame | mapping or list of DataFrame
-        Predictions of one recording, as from ``predict_raw``; or of several nights, as a list, or
-        as a mapping with the names of the nights as keys.
-    expert : path | Annotations | mapping or list of them
+    frame : DataFrame | mapping of DataFrame
+        Predictions of one recording, as from ``predict_raw``; or of several nights, as a mapping
+        with the names of the nights as keys.
+    expert : path | Annotations | mapping of them
         Labels of the expert:
 
         - path: File of the recording. The labels are read from its annotations, or from a BIDS
           ``_events.tsv`` or a hypnogram in the same folder.
         - Annotations: Labels with onsets in seconds from the first sample of the recording, such as
           ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``.
-        - mapping or list: Labels of several nights, as in ``frame``.
+        - mapping: Labels of several nights, as in ``frame``.
 
         A label without a duration lasts one window. If the classes of the model are sleep stages,
         labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
@@ -83,7 +83,6 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     TypeError, ValueError
         If ``frame`` is not a table of predictions. If the labels cannot be read. If no window has
         both an expert label and a prediction. If ``frame`` and ``expert`` contain different nights.
-        With several nights, a note of the error contains the name of the night.
 
     Warns
     -----
@@ -120,30 +119,19 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
     Several nights:
 
-    >>> kappa, confusion, statistics = agreement([frame] * 3, [expert] * 3)
+    >>> kappa, confusion, statistics = agreement(
+    ...     dict.fromkeys(["P1", "P2", "P3"], frame), dict.fromkeys(["P1", "P2", "P3"], expert)
+    ... )
     >>> kappa.round(2).tolist(), float(statistics["limits"].loc["TST", "bias"])
     ([0.6, 0.6, 0.6], -0.5)
     """
-    if not isinstance(frame, Mapping | list | tuple):
+    if not isinstance(frame, Mapping):
         return _agreement_of_night(frame, expert)
-    frames, experts = (
-        values if isinstance(values, Mapping) else dict(enumerate(values))
-        for values in (frame, expert)
-    )
-    if not frames or frames.keys() != experts.keys():
-        raise ValueError(
-            f"frame has the nights {checks.format_list([*map(str, frames)])}, but expert has "
-            f"{checks.format_list([*map(str, experts)])}. Pass the same nights in both."
-        )
-    nights = {}
-    for night, predictions in frames.items():
-        try:
-            nights[night] = _agreement_of_night(predictions, experts[night])
-        except (TypeError, ValueError) as error:
-            error.add_note(f"The error occurred in night {night}.")
-            raise
-    kappas, confusions, tables = zip(*nights.values(), strict=True)
-    statistics = pd.concat(dict(zip(nights, tables, strict=True)), axis=1)
+    if not frame or frame.keys() != expert.keys():
+        raise ValueError("frame and expert must be mappings with the same nights, at least one.")
+    nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
+    kappas, confusions, tables = zip(*nights, strict=True)
+    statistics = pd.concat(dict(zip(frame, tables, strict=True)), axis=1)
     labels = [*dict.fromkeys(chain.from_iterable(confusions))]
     if not statistics.empty:
         labels = top_to_bottom(labels)
@@ -151,7 +139,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         limits = limits_of_agreement(statistics["predicted"] - statistics["expert"])
         statistics = statistics.join(pd.concat({"limits": limits}, axis=1))
     confusion = sum(c.reindex(index=labels, columns=labels, fill_value=0) for c in confusions)
-    return pd.Series(kappas, index=[*nights], name="kappa"), confusion, statistics
+    return pd.Series(kappas, index=[*frame], name="kappa"), confusion, statistics
 
 
 def _agreement_of_night(frame: Any, expert: Any) -> tuple[float, pd.DataFrame, pd.DataFrame]:
@@ -238,12 +226,9 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     bias, sd = usable.mean(axis=1), usable.std(axis=1)
     error = stats.t.ppf(0.975, n - 1) * sd / np.sqrt(n)
     limits = pd.DataFrame({"n_nights": n})
-    for name, distance, ratio in (
-        ("bias", 0, 1),
-        ("lower_limit", -1.96, np.sqrt(3)),
-        ("upper_limit", 1.96, np.sqrt(3)),
-    ):
+    for name, distance in (("bias", 0), ("lower_limit", -1.96), ("upper_limit", 1.96)):
+        half_width = error if name == "bias" else np.sqrt(3) * error
         limits[name] = bias + distance * sd
-        limits[f"{name}_ci_low"] = limits[name] - ratio * error
-        limits[f"{name}_ci_high"] = limits[name] + ratio * error
+        limits[f"{name}_ci_low"] = limits[name] - half_width
+        limits[f"{name}_ci_high"] = limits[name] + half_width
     return limits

@@ -257,15 +257,15 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
         >>> import pandas as pd
         >>> from braindecode_pars import datasets, plotting, predictions
         >>> rng = np.random.default_rng(0)
-        >>> frames, experts = [], []
-        >>> for _ in range(10):
+        >>> frames, experts = {}, {}
+        >>> for night in range(10):
         ...     true = np.array(datasets.simulated.STAGES)[
         ...         datasets.simulated.stages_of_a_night(720, rng)
         ...     ]
         ...     label = np.where(rng.random(720) < 0.1, "N2", true)
         ...     onset = 30.0 * np.arange(720)
-        ...     frames.append(pd.DataFrame(dict(onset=onset, duration=30.0, label=label)))
-        ...     experts.append(mne.Annotations(onset, 30, true))
+        ...     frames[night] = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
+        ...     experts[night] = mne.Annotations(onset, 30, true)
         >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
         >>> ax = plotting.bland_altman(statistics, "TST")
     """

@@ -16,7 +16,6 @@ from support.small_estimators import embedder
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation.benchmarks.embeddings import export_embeddings
 from braindecode_pars.pretrained import EncoderCard
-from braindecode_pars.windows.convert import as_windows
 
 #: What the reader of NeuroAtlas requires: dimensions of arrays, types of the entries of items, and
 #: entries of the metadata. Change it only for a new version of NeuroAtlas.
@@ -79,18 +78,6 @@ def test_embeddings_labels_and_subjects_are_equal_to_the_bit(tmp_path):
         assert [item["epoch_index"] for item in rows] == list(range(40))
 
 
-def test_windows_with_unknown_starts_are_numbered_in_their_order(tmp_path):
-    X, y, subjects = as_sklearn(windows())
-    arrays = as_windows(np.asarray(X)[::10], y[::10], subjects[::10])
-    items = read(export_embeddings(TRANSFORMER, arrays, tmp_path / "out"))[2]
-    numbers = {}
-    for item in items:
-        assert item["window_start_s"] is None
-        assert item["epoch_index"] == numbers.get(item["recording_id"], 0)
-        numbers[item["recording_id"]] = item["epoch_index"] + 1
-    assert max(numbers.values()) > 1
-
-
 @pytest.mark.parametrize(
     "output", [np.zeros((3, 4)), np.zeros(120), np.full((120, 2), np.nan), np.full((120, 2), None)]
 )
@@ -124,9 +111,6 @@ def test_class_names_and_windows_without_labels(tmp_path):
     unlabeled = replace(X[:5], table=X[:5].table.drop(columns="label"))
     _, labels, _, _ = read(export_embeddings(TRANSFORMER, unlabeled, tmp_path / "unlabeled"))
     assert labels.tolist() == [-1] * 5
-    ages = X.with_labels(np.linspace(20.5, 80.25, len(X)))
-    _, labels, items, _ = read(export_embeddings(TRANSFORMER, ages, tmp_path / "ages"))
-    assert labels.tolist() == ages.y.tolist() == [item["label"] for item in items]
 
 
 def test_windows_without_subjects_are_refused(tmp_path):

@@ -20,7 +20,7 @@ from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.preprocessing import Preprocessing
 
-zarr = pytest.importorskip("zarr", reason="requires the extra zarr")
+pytest.importorskip("zarr", reason="requires the extra zarr")
 
 
 @pytest.fixture(autouse=True)
@@ -131,20 +131,6 @@ def test_an_existing_folder_is_not_replaced_and_a_failed_call_leaves_nothing(
     with pytest.raises(OSError, match="space"):
         store.to_zarr(tmp_path / "dataset.zarr")
     assert [*tmp_path.iterdir()] == []
-
-
-def test_another_zarr_folder_is_refused(tmp_path):
-    zarr.create_group(tmp_path / "other")
-    for read in (datasets.load, lambda path: SignalStore.create(tmp_path / "store", path)):
-        with pytest.raises(FileNotFoundError, match=r"other.*\.edf"):
-            read(tmp_path / "other")
-
-
-def test_a_bids_dataset_is_not_read_from_a_zarr_folder_in_it(written, tmp_path):
-    """Without the file that push_to_hub writes, a folder is searched for recordings."""
-    shutil.copytree(written, tmp_path / "bids", ignore=lambda *_: ["format_info.json"])
-    assert find_zarr(tmp_path / "bids") is None
-    assert find_zarr(written).name == "dataset.zarr"
 
 
 @pytest.mark.parametrize("label", ["1", "NA", "1e3"])
