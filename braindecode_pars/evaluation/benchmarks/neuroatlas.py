@@ -34,10 +34,6 @@ EEGMAT: dict[str, Any] = dict(
 )
 #: Values of C that are searched.
 GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-#: Proportion of the training subjects that are validation subjects, rounded up.
-_VALIDATION = 0.1
-#: Seed of the draw of validation subjects.
-_SEED = 42
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +116,7 @@ class NeuroAtlasProbe(LabelPredictor):
         subjects = pd.Series(windows.groups)
         # The draw depends on the order of the subjects.
         names = in_order(subjects.unique().tolist())
-        _, valid = train_test_split(names, test_size=_VALIDATION, random_state=_SEED)
+        _, valid = train_test_split(names, test_size=0.1, random_state=42)
         is_valid = subjects.isin(valid).to_numpy()
         classes, codes = training_classes(windows.labels, windows.label_names)
         with windows_estimator.fresh_fit(self):
