@@ -150,8 +150,12 @@ class ConcatenatedTokens(PARSEmbedder):
     ----------
     pooling
         Not used. The tokens are ordered by channel, and by time within a channel.
-    encoder, pretext, layer, random_state, ...
-        As in :class:`~braindecode_pars.PARSEmbedder`, with an encoder of single channels.
+    pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
+patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
+pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
+weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir, layer
+        As in :class:`~braindecode_pars.PARSEmbedder`, with an encoder of single channels. The
+        tokens are computed on the CPU.
 
     Examples
     --------
