@@ -190,6 +190,18 @@ _ABSENT_CHANNELS = (
     "first of these windows has the channels {first}.{other_system}"
 )
 
+#: Leaks of a split -> how test windows are related to training windows.
+_LEAKS = {
+    "shared_subjects": "are from subjects whose names are also names of training subjects, "
+    "possibly in another spelling",
+    "shared_recordings": "are from recordings that are also in the training data",
+    "overlapping_windows": "overlap in time with training windows of the same recording",
+    "copied_recordings": "are from recordings with the same signals as training recordings",
+    "copied_windows": "contain samples of training windows, possibly with another scale and offset",
+    "class_by_recording": "are from training recordings, each of which has only one class, so a "
+    "model that recognizes the recording can predict the class",
+}
+
 # The table ----------------------------------------------------------------------------------------
 
 #: Text of each kind of finding: a format string, or a function of the values.
@@ -282,33 +294,11 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "Time effects such as fatigue or drying electrodes may explain the scores. Include recordings "
     "in which the classes alternate.",
     # Audit of a split
-    "split_with_leak": "Leak: at least {n} of {n_test} test windows are related to training "
-    "windows, so scores on this split do not indicate the accuracy on new subjects "
-    "({n_warnings:warning}; not checked: {names}).",
-    "split_without_leak": "No leak was found between {n_train} training windows and {n_test} test "
-    "windows ({n_warnings:warning}; not checked: {names}).",
-    "shared_subjects": "{n} of {n_windows} test windows are from subjects whose names are also "
-    "names of training subjects, possibly in another spelling: {names:5}. Use all windows of a "
-    "subject either for training or for testing. If the subjects are different, use different "
-    "names.",
-    "shared_recordings": "{n} of {n_windows} test windows are from recordings that are also in the "
-    "training data: {names:3}. Windows of a recording are similar, even if they do not overlap. "
-    "Use all windows of a recording either for training or for testing.",
-    "overlapping_windows": "{n} of {n_windows} test windows overlap in time with training windows "
-    "of the same recording: {names:3}. Use all windows of a recording either for training or for "
-    "testing.",
-    "copied_recordings": "{n} of {n_windows} test windows are from recordings that have the same "
-    "signals as training recordings: {names:3}. Remove the duplicates, or use all of them either "
-    "for training or for testing.",
-    "copied_windows": "{n} of {n_windows} test windows contain samples of training windows, "
-    "possibly with another scale and offset: {names:3}. Remove the copies.",
-    "class_by_shared_recording": "Each of {n_recordings} recordings has only one class, and {n} "
-    "test windows are from recordings that are also in the training data ({names:3}). A model that "
-    "recognizes the recording can therefore predict the class. Use all windows of a subject either "
-    "for training or for testing.",
-    "class_by_recording": "Each of {n} recordings has only one class ({names:3}). Many tasks have "
-    "this design, but properties of the recordings, such as impedances or fatigue, may explain the "
-    "scores. Include recordings with several classes, or report this limitation.",
+    **{
+        kind: f"{{n}} of {{n_windows}} test windows {relation}: {{names:3}}. Use all windows of a "
+        "subject either for training or for testing, and remove copies."
+        for kind, relation in _LEAKS.items()
+    },
     "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
     "self-supervised pretraining, but not scored.",
     # Recordings to predict

@@ -517,26 +517,16 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
         Test windows, in the same form. Copies are only found in recordings, because tables have no
         signals.
     """
-
-    def is_table(side: str) -> bool:
-        return Path(side).suffix.lower() in (".csv", ".tsv")
-
-    if options and is_table(train) and is_table(test):
-        commands: Any = typer.main.get_command(app)
-        parameters = commands.commands["audit-split"].params
-        passed = [option.opts[0] for option in parameters if option.name in options]
-        raise typer.BadParameter(
-            f"{', '.join(passed)} applies to reading recordings, but {train} and {test} are tables."
-            " Omit these options."
-        )
     with report_failures():
         from braindecode_pars import datasets, evaluation
         from braindecode_pars.recordings.side_tables import read_table
 
         def read(side: str) -> Any:
-            if is_table(side):
-                return read_table(side, Path())
-            return datasets.load(side, **reading_of(side, options))
+            if Path(side).suffix.lower() not in (".csv", ".tsv"):
+                return datasets.load(side, **reading_of(side, options))
+            if options:
+                raise ValueError(f"{side} is a table, which has no options. Omit the options.")
+            return read_table(side, Path())
 
         result = evaluation.audit_split(read(train), read(test))
         show(str(result))

@@ -4,15 +4,15 @@ The data check of a study and the audit of a split use these functions. They com
 recordings and of labeled windows, and read no samples.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
+from math import factorial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import contingency
 from sklearn.metrics import roc_auc_score
-from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common.findings import Finding
 from braindecode_pars.windows import Windows, labels, table
@@ -37,44 +37,30 @@ BY_DATE = "recording dates"
 #: Columns by which recordings are ordered, with their names in messages.
 _ORDERS = {"date": BY_DATE, "file": "file names", None: "order in the dataset"}
 #: Optional properties in the description of a recording.
-_DESCRIBED = ("file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels")
+_DESCRIBED = ["file", "site", "recorded_sfreq", "recorded_reference", "recorded_channels"]
 
 
-def properties_of_recordings(windows: Windows, windows_ds: Any) -> pd.DataFrame:
-    """Return the properties of each recording; unknown values are None."""
+def properties_of_recordings(windows: Windows, parts: Sequence[Any] = ()) -> pd.DataFrame:
+    """Return the properties of each recording; unknown values are None.
+
+    They are those of ``parts``, the datasets of the recordings, or of the sources of ``windows``.
+    """
     rows = windows.recordings
-    has_name = table.is_name(rows["subject"].to_numpy())
-    parts: list[Any] = windows_ds.datasets if isinstance(windows_ds, ConcatDataset) else []
     parts = [part for part in parts if len(part)]  # as in the table of Windows
-    parts = parts if len(parts) == len(rows) else [None] * len(rows)
-    # The dataset of a recording, which is also known for subsets
-    sources = [getattr(reader, "source", None) for reader in rows["reader"]]
-    parts = [
-        source if isinstance(getattr(source, "description", None), pd.Series) else part
-        for source, part in zip(sources, parts, strict=True)
-    ]
-    metadata = [getattr(part, "description", None) for part in parts]
+    if len(parts) != len(rows) or not all(hasattr(part, "description") for part in parts):
+        parts = [getattr(reader, "source", None) for reader in rows["reader"]]
+    known = [getattr(part, "description", None) for part in parts]
+    recordings = pd.DataFrame([{} if d is None else dict(d) for d in known], rows.index)
     infos = [getattr(getattr(part, "raw", None), "info", {}) for part in parts]
-    recordings = pd.DataFrame(
-        {
-            "subject": rows["subject"].astype(object).where(has_name, None),
-            "corpus": rows["corpus"],
-            "channels": [", ".join(sorted(montage.names)) or None for montage in rows["channels"]],
-            "date": [info.get("meas_date") for info in infos],
-            **{name: [None if d is None else d.get(name) for d in metadata] for name in _DESCRIBED},
-        },
-        index=rows.index,
-        dtype=object,
+    recordings = recordings.reindex(columns=_DESCRIBED).assign(
+        subject=rows["subject"].where(table.is_name(rows["subject"].to_numpy())),
+        corpus=rows["corpus"],
+        channels=[", ".join(sorted(montage.names)) or None for montage in rows["channels"]],
+        date=[info.get("meas_date") for info in infos],
     )
+    recordings = recordings.astype(object).where(recordings.notna(), None)
     numbers = [f"recording {i + 1} (subject {s})" for i, s in enumerate(recordings["subject"])]
-    recordings["name"] = recordings["file"].where(recordings["file"].notna(), numbers)
-    return recordings
-
-
-def unknown_properties(recordings: pd.DataFrame) -> list[str]:
-    """Return the names of the properties that are unknown for any recording."""
-    is_unknown = recordings.isna().any()
-    return [text for name, text in [*PROPERTIES.items(), ("date", BY_DATE)] if is_unknown[name]]
+    return recordings.assign(name=recordings["file"].where(recordings["file"].notna(), numbers))
 
 
 def labeled_windows(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
@@ -166,22 +152,19 @@ def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iter
         orders.append(tuple(name for name, _ in groupby(ordered["class"].tolist())))
     # An order with repeated classes, such as A B A, partly balances the effects of time.
     if len(orders) >= 3 and len({*orders}) == 1 and len({*orders[0]}) == len(orders[0]):
-        values = dict(n_subjects=len(orders), classes=[*orders[0]], sources=sorted(sources))
+        # Probability of equal orders if the order of classes is random
+        p = factorial(len(orders[0])) ** (1 - len(orders))
+        values = dict(n_subjects=len(orders), classes=[*orders[0]], sources=sorted(sources), p=p)
         yield Finding("order_of_recordings", values)
 
 
 def order_within_recordings(labeled: pd.DataFrame) -> Iterator[Finding]:
     """Yield findings for classes that occur early, or late, in at least 90 % of recordings."""
-    table = labeled[labeled["start"] >= 0]
+    rows = labeled[labeled["start"] >= 0]
     for name in labeled["class"].cat.categories:
-        rows = table.assign(is_class=table["class"] == name)
-        aucs = np.array(
-            [
-                auc_of_class(recording_windows["is_class"], recording_windows["start"])
-                for _, recording_windows in rows.groupby("recording")
-                if 2 <= recording_windows["is_class"].sum() <= len(recording_windows) - 2
-            ]
-        )
+        of_class = (rows["class"] == name).groupby(rows["recording"])
+        parts = [part for _, part in of_class if 2 <= part.sum() <= len(part) - 2]
+        aucs = np.array([auc_of_class(part, rows["start"][part.index]) for part in parts])
         is_late, is_early = aucs > SEPARATING_AUC, aucs < 1 - SEPARATING_AUC
         for position, is_separate in (("late", is_late), ("early", is_early)):
             if len(aucs) >= 3 and is_separate.mean() >= 0.9:

@@ -465,8 +465,8 @@ def worst_subjects(
     Parameters
     ----------
     scores : DataFrame
-        Scores of a protocol, with the scores of the reference method. Rows pooled over subjects are
-        excluded.
+        Scores of one protocol and dataset, with the scores of the reference method. Rows pooled
+        over subjects are excluded.
     reference : str
         Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
         averaged over seeds and numbers of training subjects.
@@ -481,18 +481,15 @@ def worst_subjects(
         Table with the grouping columns of :func:`summarize` and:
 
         - ``worst``, ``others``: mean score over the selected subjects, and over all other subjects;
-        - ``n_worst``, ``n_others``: number of subjects;
-        - ``n_dropped``: number of subjects that were excluded, because a method has no defined
-          score;
-        - ``is_reference``: whether the method is the reference, see Notes;
+        - ``n_worst``, ``n_others``: number of subjects with a score of every method; other subjects
+          are excluded;
         - ``subjects``: the selected subjects, separated by commas.
 
     Raises
     ------
     ValueError
-        If the reference is not a method of a dataset, fewer than two subjects have a score of every
-        method, or the metric is unknown or an error metric (lower is better). Also the errors of
-        :func:`summarize`.
+        If the reference is not a method, there are several protocols or datasets, or the metric is
+        unknown or an error metric (lower is better). Also the errors of :func:`summarize`.
 
     Notes
     -----
@@ -527,36 +524,26 @@ def worst_subjects(
     """
     checks.number("in (0, 1)", lambda x: 0 < x < 1).check("proportion", proportion)
     rows = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
-    name = rows["metric"].iloc[0]
-    if name not in names.METRICS:
-        raise ValueError(f"metric is {name!r}, but must be one of {', '.join(names.METRICS)}.")
+    checks.choice(*METRICS).check("metric", rows["metric"].iloc[0])
+    tables.check_one_value(rows, "scores", ["protocol", "dataset"])
     means = means_by_subject(rows)
-    keys = [column for column in means if column not in ("subject", "value")]
-    parts = []
-    for (_, dataset), part in means.groupby(["protocol", "dataset"], sort=False):
-        table = part.set_index([*keys, "subject"])["value"].unstack("subject", sort=False)
-        complete = table.dropna(axis=1)
-        methods = complete.index.get_level_values("method")
-        if reference not in methods or complete.shape[1] < 2:
-            raise ValueError(
-                f"worst_subjects requires scores of the method reference={reference!r}, and at "
-                f"least 2 subjects with a score of every method. Dataset {dataset!r} has "
-                f"{complete.shape[1]} subjects with a score of each of the methods "
-                f"{', '.join(map(str, dict.fromkeys(methods)))}. Add the missing scores."
-            )
-        n_worst = math.ceil(round(proportion * complete.shape[1], 9))
-        order = complete[methods == reference].mean().sort_values(kind="stable").index
-        worst, others = complete[order[:n_worst]], complete[order[n_worst:]]
-        means_of_methods = dict(worst=worst.mean(axis=1), others=others.mean(axis=1))
-        summary = pd.DataFrame(means_of_methods).assign(
-            n_worst=n_worst,
-            n_others=others.shape[1],
-            n_dropped=table.shape[1] - complete.shape[1],
-            is_reference=methods == reference,
-            subjects=", ".join(worst),
+    keys = [column for column in means if column != "value"]
+    table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
+    of_reference = table[table.index.get_level_values("method") == reference]
+    if of_reference.empty:
+        raise ValueError(
+            f"The scores contain no method {reference!r} with a score of each subject."
         )
-        parts.append(summary.reset_index())
-    return pd.concat(parts, ignore_index=True)
+    subjects = of_reference.mean().sort_values(kind="stable").index
+    n_worst = math.ceil(round(proportion * len(subjects), 9))
+    summary = {
+        "worst": table[subjects[:n_worst]].mean(axis=1),
+        "others": table[subjects[n_worst:]].mean(axis=1),
+        "n_worst": n_worst,
+        "n_others": len(subjects) - n_worst,
+        "subjects": ", ".join(subjects[:n_worst]),
+    }
+    return pd.DataFrame(summary).reset_index()
 
 
 def saved_probabilities(

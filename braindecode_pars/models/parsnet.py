@@ -5,7 +5,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +19,6 @@ from braindecode_pars.models import electrodes, network_files, space_time
 
 #: Methods of PARSNet to pool the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
-
-_NATIVE = "because PARSNet accepts windows with any channels"
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
 RULES = dict(
@@ -40,10 +37,8 @@ RULES = dict(
     amplitude=checks.boolean(),
     head=checks.choice(*HEADS),
     encoder_kind=checks.choice("patch", space_time.SPACE_TIME),
-    channel_strategy=checks.ParameterRule(f"'native', {_NATIVE}", (str,), "native".__eq__),
-    channel_strategy_kwargs=checks.ParameterRule(
-        f"None, {_NATIVE}", (dict, NoneType), lambda options: not options
-    ),
+    channel_strategy=checks.choice("native"),
+    channel_strategy_kwargs=checks.choice(None),
 )
 
 

@@ -27,10 +27,6 @@ from braindecode_pars.recordings import label_files, readers
 
 #: Number of nights below which no limits of agreement are computed.
 MIN_NIGHTS = 3
-#: Half width of the limits of agreement, in standard deviations of the differences.
-_LIMIT = 1.96
-#: Standard error of a limit, in standard errors of the bias.
-_ERROR_OF_LIMIT = np.sqrt(3)
 
 
 def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
@@ -42,17 +38,17 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
     Parameters
     ----------
-    frame : DataFrame | mapping or list of DataFrame
-        Predictions of one recording, as from ``predict_raw``; or of several nights, as a list, or
-        as a mapping with the names of the nights as keys.
-    expert : path | Annotations | mapping or list of them
+    frame : DataFrame | mapping of DataFrame
+        Predictions of one recording, as from ``predict_raw``; or of several nights, as a mapping
+        with the names of the nights as keys.
+    expert : path | Annotations | mapping of them
         Labels of the expert:
 
         - path: File of the recording. The labels are read from its annotations, or from a BIDS
           ``_events.tsv`` or a hypnogram in the same folder.
         - Annotations: Labels with onsets in seconds from the first sample of the recording, such as
           ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``.
-        - mapping or list: Labels of several nights, as in ``frame``.
+        - mapping: Labels of several nights, as in ``frame``.
 
         A label without a duration lasts one window. If the classes of the model are sleep stages,
         labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
@@ -78,22 +74,20 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         - ``lower_limit``, ``upper_limit``: 95 % limits of agreement, ``bias`` ± 1.96 standard
           deviations of the differences;
         - ``bias_ci_low``, ``bias_ci_high``, and the same for both limits: 95 % confidence
-          intervals (t distribution);
-        - ``why``: if fewer than three nights have both values, the reason why bias and limits are
-          NaN.
+          intervals (t distribution).
+
+        If fewer than three nights have both values, bias and limits are NaN.
 
     Raises
     ------
     TypeError, ValueError
         If ``frame`` is not a table of predictions. If the labels cannot be read. If no window has
         both an expert label and a prediction. If ``frame`` and ``expert`` contain different nights.
-        If the classes are sleep stages in some nights only. Messages contain the name of the night.
 
     Warns
     -----
     UserWarning
-        If annotations are not names of classes or sleep stages. The message lists them, and
-        contains the name of the night if several nights were passed.
+        If annotations are not names of classes or sleep stages. The message lists them.
 
     Notes
     -----
@@ -125,42 +119,19 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
     Several nights:
 
-    >>> kappa, confusion, statistics = agreement([frame] * 3, [expert] * 3)
+    >>> kappa, confusion, statistics = agreement(
+    ...     dict.fromkeys(["P1", "P2", "P3"], frame), dict.fromkeys(["P1", "P2", "P3"], expert)
+    ... )
     >>> kappa.round(2).tolist(), float(statistics["limits"].loc["TST", "bias"])
     ([0.6, 0.6, 0.6], -0.5)
     """
-    is_several = [isinstance(values, Mapping | list | tuple) for values in (frame, expert)]
-    if is_several[0] != is_several[1]:
-        raise TypeError(
-            f"frame is a {type(frame).__name__}, but expert is a {type(expert).__name__}. Pass "
-            "predictions and labels of one night, or a mapping or list of nights in both."
-        )
-    if not is_several[0]:
+    if not isinstance(frame, Mapping):
         return _agreement_of_night(frame, expert)
-    frames, experts = (
-        dict(values) if isinstance(values, Mapping) else dict(enumerate(values))
-        for values in (frame, expert)
-    )
-    if not frames or frames.keys() != experts.keys():
-        raise ValueError(
-            f"frame has the nights {', '.join(map(str, frames)) or 'none'}, but expert has "
-            f"{', '.join(map(str, experts)) or 'none'}. Pass the same nights in both."
-        )
-    nights = {}
-    for night, predictions in frames.items():
-        try:
-            nights[night] = _agreement_of_night(predictions, experts[night], f"Night {night}: ")
-        except (TypeError, ValueError) as error:
-            kind = TypeError if isinstance(error, TypeError) else ValueError
-            raise kind(f"Night {night}: {error}") from error
-    without = [str(night) for night, (*_, table) in nights.items() if table.empty]
-    if 0 < len(without) < len(nights):
-        raise ValueError(
-            f"The classes of nights {checks.format_list(without)} are not sleep stages, unlike the "
-            "classes of the other nights. Pass nights with the same classes."
-        )
-    kappas, confusions, _ = zip(*nights.values(), strict=True)
-    statistics = pd.concat({night: table for night, (*_, table) in nights.items()}, axis=1)
+    if not frame or frame.keys() != expert.keys():
+        raise ValueError("frame and expert must be mappings with the same nights, at least one.")
+    nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
+    kappas, confusions, tables = zip(*nights, strict=True)
+    statistics = pd.concat(dict(zip(frame, tables, strict=True)), axis=1)
     labels = [*dict.fromkeys(chain.from_iterable(confusions))]
     if not statistics.empty:
         labels = top_to_bottom(labels)
@@ -168,12 +139,10 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         limits = limits_of_agreement(statistics["predicted"] - statistics["expert"])
         statistics = statistics.join(pd.concat({"limits": limits}, axis=1))
     confusion = sum(c.reindex(index=labels, columns=labels, fill_value=0) for c in confusions)
-    return pd.Series(kappas, index=[*nights], name="kappa"), confusion, statistics
+    return pd.Series(kappas, index=[*frame], name="kappa"), confusion, statistics
 
 
-def _agreement_of_night(
-    frame: pd.DataFrame, expert: mne.Annotations | str | Path, prefix: str = ""
-) -> tuple[float, pd.DataFrame, pd.DataFrame]:
+def _agreement_of_night(frame: Any, expert: Any) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     rows = check_predictions(frame)
     classes = classes_of(rows)
     is_sleep, stages = are_stages(classes), {*map(stage_of, classes)}
@@ -193,7 +162,7 @@ def _agreement_of_night(
     if unknown := sorted({*labels["description"][labels["name"].isna()]}):
         expected = "names of sleep stages" if is_sleep else f"one of {checks.format_list(classes)}"
         checks.warn_user(
-            f"{prefix}Annotations {checks.format_list(unknown, max_items=5)} were ignored: "
+            f"Annotations {checks.format_list(unknown, max_items=5)} were ignored: "
             f"expected {expected}."
         )
     durations = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
@@ -253,18 +222,13 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     [20.0, 0.3999999999999986, 39.6]
     """
     n = differences.count(axis=1)
-    is_enough = n >= MIN_NIGHTS
-    usable = differences.where(is_enough, axis=0)
+    usable = differences.where(n >= MIN_NIGHTS, axis=0)
     bias, sd = usable.mean(axis=1), usable.std(axis=1)
     error = stats.t.ppf(0.975, n - 1) * sd / np.sqrt(n)
     limits = pd.DataFrame({"n_nights": n})
-    for name, distance, ratio in (
-        ("bias", 0.0, 1.0),
-        ("lower_limit", -_LIMIT, _ERROR_OF_LIMIT),
-        ("upper_limit", _LIMIT, _ERROR_OF_LIMIT),
-    ):
+    for name, distance in (("bias", 0), ("lower_limit", -1.96), ("upper_limit", 1.96)):
+        half_width = error if name == "bias" else np.sqrt(3) * error
         limits[name] = bias + distance * sd
-        limits[f"{name}_ci_low"] = limits[name] - ratio * error
-        limits[f"{name}_ci_high"] = limits[name] + ratio * error
-    reasons = "defined in " + n.astype(str) + f" nights; at least {MIN_NIGHTS} are required"
-    return limits.assign(why=reasons.mask(is_enough))
+        limits[f"{name}_ci_low"] = limits[name] - half_width
+        limits[f"{name}_ci_high"] = limits[name] + half_width
+    return limits

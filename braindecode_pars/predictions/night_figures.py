@@ -243,9 +243,7 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
     Raises
     ------
     KeyError
-        If ``name`` is not a row of ``statistics``.
-    ValueError
-        If ``statistics`` is not a table of several nights.
+        If ``name`` is not a row of ``statistics``, or ``statistics`` are those of a single night.
 
     Examples
     --------
@@ -259,34 +257,32 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
         >>> import pandas as pd
         >>> from braindecode_pars import datasets, plotting, predictions
         >>> rng = np.random.default_rng(0)
-        >>> frames, experts = [], []
-        >>> for _ in range(10):
+        >>> frames, experts = {}, {}
+        >>> for night in range(10):
         ...     true = np.array(datasets.simulated.STAGES)[
         ...         datasets.simulated.stages_of_a_night(720, rng)
         ...     ]
         ...     label = np.where(rng.random(720) < 0.1, "N2", true)
         ...     onset = 30.0 * np.arange(720)
-        ...     frames.append(pd.DataFrame(dict(onset=onset, duration=30.0, label=label)))
-        ...     experts.append(mne.Annotations(onset, 30, true))
+        ...     frames[night] = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
+        ...     experts[night] = mne.Annotations(onset, 30, true)
         >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
         >>> ax = plotting.bland_altman(statistics, "TST")
     """
-    if "limits" not in statistics:
-        raise ValueError(
-            f"statistics has the columns {', '.join(map(str, statistics)) or 'none'}, but no "
-            "'limits'. Pass the sleep statistics of several nights, from predictions.agreement "
-            "with a mapping or list of nights."
-        )
     row = statistics.loc[name]
-    predicted, expert = row["predicted"].astype(float), row["expert"].astype(float)
+    predicted, expert, limits = (
+        row[part].astype(float) for part in ("predicted", "expert", "limits")
+    )
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5, 3.6))
     ax.plot((predicted + expert) / 2, predicted - expert, "o", color=style.shade(0.2))
     for i, line in enumerate(("upper_limit", "bias", "lower_limit")):
-        ends = row["limits", f"{line}_ci_low"], row["limits", f"{line}_ci_high"]
-        ax.axhspan(*ends, color=style.COLORS[i], alpha=0.2, lw=0)  # NaN is not drawn
-        label, color = line.replace("_", " "), style.COLORS[i]
-        ax.axhline(row["limits", line], color=color, linestyle=style.LINES[i], label=label)
+        color, label = style.COLORS[i], line.replace("_", " ")
+        # NaN is not drawn.
+        ax.axhspan(
+            limits[f"{line}_ci_low"], limits[f"{line}_ci_high"], color=color, alpha=0.2, lw=0
+        )
+        ax.axhline(limits[line], color=color, linestyle=style.LINES[i], label=label)
     style.draw_legend(ax, is_new=is_new)
     unit = "%" if name.startswith("%") or name in ("SE", "SME") else "min"
     ax.set(xlabel=f"{name}, mean of predicted and expert ({unit})")

@@ -4,17 +4,17 @@
 Hub. This module calls the same functions of braindecode for folders on disk.
 """
 
+import atexit
 import io
 import shutil
 import tempfile
-import weakref
 from pathlib import Path
 
 import mne
 import pandas as pd
-from braindecode.datasets import BaseConcatDataset, WindowsDataset
+from braindecode.datasets import BaseConcatDataset
 
-from braindecode_pars._common import checks, names
+from braindecode_pars._common import names
 
 #: File in the folders that ``push_to_hub`` writes.
 _MARK = "format_info.json"
@@ -42,7 +42,7 @@ def read_zarr(folder: Path, *, preload: bool) -> BaseConcatDataset:
         Zarr folder, from :func:`find_zarr`.
     preload : bool
         Whether to read all samples into memory. If False, braindecode writes them uncompressed to a
-        temporary folder and maps them into memory.
+        temporary folder, which is removed when Python exits, and maps them into memory.
 
     Raises
     ------
@@ -50,27 +50,19 @@ def read_zarr(folder: Path, *, preload: bool) -> BaseConcatDataset:
         If the package zarr is missing.
     """
     names.extra_module("zarr")
-    copy = None if preload else _TemporaryCopy(folder)
+    if not preload:
+        # braindecode writes the copy next to the path of the Zarr folder, and reuses an existing
+        # copy even if the dataset was replaced. Therefore, the path is a link in a new folder.
+        temporary = tempfile.mkdtemp(prefix="braindecode-pars-zarr-")
+        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+        link = Path(temporary, "dataset.zarr")
+        link.symlink_to(folder.absolute())
+        folder = link
     with mne.use_log_level("error"):
-        dataset = BaseConcatDataset._load_from_zarr_inline(copy.link if copy else folder, preload)
+        dataset = BaseConcatDataset._load_from_zarr_inline(folder, preload)
         for part in dataset.datasets:
             getattr(part, "raw", None)  # creates the MNE object, which MNE logs
-            part.temporary_copy = copy  # subsets of the dataset also need the copy
     return dataset
-
-
-class _TemporaryCopy:
-    """Temporary folder for the uncompressed copy of a dataset, removed when no recording uses it.
-
-    braindecode writes the copy next to the path of the Zarr folder, and reuses an existing copy
-    even if the dataset was replaced. Therefore, the path is a link in a new folder.
-    """
-
-    def __init__(self, folder: Path):
-        temporary = tempfile.mkdtemp(prefix="braindecode-pars-zarr-")
-        weakref.finalize(self, shutil.rmtree, temporary, ignore_errors=True)
-        self.link = Path(temporary, "dataset.zarr")
-        self.link.symlink_to(folder.absolute())
 
 
 def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
@@ -79,38 +71,19 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
         names.extra_module(package)
     if folder.exists():
         raise FileExistsError(f"{folder} already exists. Pass a new folder.")
-    _check_same_channels(dataset)
     for part in dataset.datasets:
         part.raw_preproc_kwargs = [_UNKNOWN]
-        labels = getattr(part, "metadata", pd.DataFrame(columns=["target"]))["target"]
-        read = pd.read_csv(io.StringIO(labels.to_csv(sep="\t")), sep="\t")["target"]
-        for label, value in zip(labels, read, strict=True):
-            if isinstance(label, str) and label != value:
-                raise ValueError(
-                    f"The label {label!r} would be read as {value!r}, because braindecode stores "
-                    "labels as text. Use integers, or names that do not look like numbers or "
-                    "missing values."
-                )
+        table = getattr(part, "metadata", pd.DataFrame(columns=["target"]))
+        labels = table[["target"]].reset_index(drop=True)
+        read = pd.read_csv(io.StringIO(labels.to_csv(index=False)))
+        is_text = labels.map(lambda label: isinstance(label, str))
+        if (is_text & (read != labels)).any(axis=None):
+            raise ValueError(
+                "braindecode stores labels as text and would read a label as a number or as "
+                "missing. Use integers, or other class names."
+            )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         written = Path(temporary, folder.name)
         dataset._convert_to_zarr_inline(written, compression="blosc", compression_level=5)
         written.rename(folder)  # an interrupted call leaves no incomplete dataset
-
-
-def _check_same_channels(dataset: BaseConcatDataset) -> None:
-    recordings: dict[tuple[str, ...], list[str]] = {}
-    for i, part in enumerate(dataset.datasets):
-        ch_names = (part.windows if isinstance(part, WindowsDataset) else part.raw).ch_names
-        subject = part.description.get("subject", "unknown")
-        recordings.setdefault(tuple(ch_names), []).append(f"{i} (subject {subject})")
-    if len(recordings) > 1:
-        sets = [
-            f"{checks.format_list(numbers)} with {checks.format_list(ch_names)}"
-            for ch_names, numbers in recordings.items()
-        ]
-        raise ValueError(
-            f"Recordings have different channels: {'; '.join(sets)}. A Zarr dataset requires the "
-            "same channels in the same order. Create a store of the channels that all recordings "
-            "contain (channels=), or one store for each set of channels."
-        )

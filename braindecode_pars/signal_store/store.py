@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -169,7 +169,7 @@ class SignalStore:
 
             A folder with a Zarr dataset of braindecode, such as a download from the Hugging Face
             Hub, is read as this dataset, with its windows and preprocessing (requires the extra
-            ``zarr``). Braindecode writes an uncompressed copy to a hidden folder next to it.
+            ``zarr``). Braindecode writes an uncompressed copy to a temporary folder.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the range of a channel in the recording has
             65,534 steps, and the maximum error of a sample is half a step. If rare artifacts are so
@@ -634,9 +634,8 @@ class SignalStore:
         """
         labels = read_labels(self.path, self._index.labels, self.sfreq)
         recording_windows = []
-        for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True):
+        for recording, raw in self._raws():
             if (table := labels.get(recording.name)) is not None:
-                raw = StoredRaw(recording, self.crops, i, self.sfreq)
                 windows = EEGWindowsDataset(raw, table, dict(recording.description))
                 recording_windows.append(cutting.name_classes(windows, self.classes))
         if not recording_windows:
@@ -679,12 +678,14 @@ class SignalStore:
         if self.n_labeled_windows:
             dataset = self.labeled_windows()
         else:
-            pairs = zip(self._recordings, self._first_signal.tolist(), strict=True)
-            raws = [
-                (StoredRaw(r, self.crops, i, self.sfreq), dict(r.description)) for r, i in pairs
-            ]
-            dataset = BaseConcatDataset([RawDataset(*raw) for raw in raws])
+            raws = [RawDataset(raw, dict(row.description)) for row, raw in self._raws()]
+            dataset = BaseConcatDataset(raws)
         braindecode_zarr.write_zarr(dataset, Path(path).expanduser())
+
+    def _raws(self) -> Iterator[tuple[StoredRecording, StoredRaw]]:
+        """Yield the recordings, and their signals as MNE objects."""
+        for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True):
+            yield recording, StoredRaw(recording, self.crops, i, self.sfreq)
 
     def verify(self, *, verbose: int = 1) -> None:
         """Read all samples and compare them with their checksums.

@@ -56,7 +56,8 @@ class StudyData:
         if isinstance(windows_ds, cls):
             return windows_ds
         windows = convert.as_windows(windows_ds)
-        recordings = confounds.properties_of_recordings(windows, windows_ds)
+        parts = getattr(windows_ds, "datasets", ())
+        recordings = confounds.properties_of_recordings(windows, parts)
         return cls(windows, recordings, confounds.labeled_windows(windows, recordings))
 
     @property

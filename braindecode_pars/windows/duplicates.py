@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from scipy.signal import argrelmax
 from scipy.spatial import cKDTree
 
@@ -59,11 +58,9 @@ N_PROJECTIONS = 8
 MAX_STEP = 20.0
 #: Maximum distance of the normalized projections of segments with the same samples.
 MAX_DISTANCE = 0.01
-#: Number of previous changes from which a change is predicted.
-N_PAST = 8
-#: Maximum difference between the prediction errors of samples that two windows share, as a fraction
-#: of the errors. It is not zero because of rounding errors.
-MAX_DIFFERENCE = 0.2
+#: Maximum difference between the samples that two windows share, as a fraction of the changes
+#: between samples. It is not zero because of rounding errors.
+MAX_DIFFERENCE = 0.002
 
 
 def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
@@ -106,18 +103,17 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     )
 
 
-def find_shared_samples(windows: Windows, is_test: np.ndarray) -> dict[int, tuple[int, int]]:
+def find_shared_samples(windows: Windows, n_train: int) -> dict[int, tuple[int, int]]:
     """Find test windows that contain samples of training windows, at any shift.
 
-    All windows are read. In each window, the first channel that is not flat is compared, so windows
-    with another order of channels are not found. Windows of fewer than 65 samples are not compared.
+    All windows are read. Windows of fewer than 65 samples are not compared.
 
     Parameters
     ----------
     windows : Windows
-        Training and test windows.
-    is_test : ndarray of bool, shape (n_windows,)
-        Whether a window is a test window.
+        Training windows, followed by test windows.
+    n_train : int
+        Number of training windows.
 
     Returns
     -------
@@ -127,11 +123,13 @@ def find_shared_samples(windows: Windows, is_test: np.ndarray) -> dict[int, tupl
 
     Notes
     -----
-    Segments of 65 samples are compared: at the beginning of each window, and at the local maxima of
-    a filtered signal. The samples at these maxima do not depend on where the window begins. A
-    segment is described by eight normalized random projections of the differences between its
-    samples, so that a factor and an offset have no effect. If two segments match, all samples that
-    the windows share are compared.
+    A weighted sum of the channels is compared. Segments of 65 samples are compared first: at the
+    beginning of each window, and at the local maxima of a filtered signal. The samples at these
+    maxima do not depend on where the window begins. A segment is described by eight normalized
+    random projections of the differences between its samples, so that a factor and an offset have
+    no effect. If two segments match, all samples that the windows share are compared. Therefore,
+    copies with other channels, or another order of channels, are not found, and neither are copies
+    with rounding errors above about 0.2 % of the differences between adjacent samples.
 
     Examples
     --------
@@ -140,19 +138,19 @@ def find_shared_samples(windows: Windows, is_test: np.ndarray) -> dict[int, tupl
     >>> from braindecode_pars.windows.duplicates import find_shared_samples
     >>> recording = np.random.default_rng(0).normal(size=(2, 1000))
     >>> windows = as_windows(np.stack([recording[:, :600], -3 * recording[:, 200:800] + 1]))
-    >>> find_shared_samples(windows, np.array([False, True]))
+    >>> find_shared_samples(windows, n_train=1)
     {1: (0, 200)}
     """
-    starts, projections = zip(*(_segments(_varied_channel(x)) for x in windows), strict=True)
-    rows = np.repeat(np.arange(len(windows)), [len(values) for values in starts])
+    starts, projections = zip(*(_segments(_changes(window)) for window in windows), strict=True)
+    rows = np.repeat(np.arange(len(windows)), [*map(len, starts)])
     places, segments = np.concatenate(starts), np.concatenate(projections)
-    of_train, of_test = (np.flatnonzero(is_test[rows] == side) for side in (False, True))
-    tree = cKDTree(segments[of_train])
-    distances, nearest = tree.query(segments[of_test], distance_upper_bound=MAX_DISTANCE)
+    n = int(np.searchsorted(rows, n_train))  # number of segments of training windows
+    tree = cKDTree(segments[:n])
+    distances, nearest = tree.query(segments[n:], distance_upper_bound=MAX_DISTANCE)
     shared: dict[int, tuple[int, int]] = {}
-    is_near = distances < np.inf
-    for i, j in zip(of_test[is_near], of_train[nearest[is_near]], strict=True):
-        test, train, shift = int(rows[i]), int(rows[j]), int(places[j] - places[i])
+    for i in np.flatnonzero(distances < np.inf).tolist():
+        train, test = int(rows[nearest[i]]), int(rows[n + i])
+        shift = int(places[nearest[i]] - places[n + i])
         if test not in shared and _are_equal(windows[train], windows[test], shift):
             shared[test] = train, shift
     return shared
@@ -247,20 +245,18 @@ def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
                 yield recordings[first + i], recordings[j]
 
 
-def _varied_channel(window: np.ndarray) -> np.ndarray:
-    """Return the first channel that is not flat; zeros if all are flat, or the window is short."""
-    is_varied = np.median(np.abs(np.diff(window)), axis=1) > 0
-    if is_varied.any() and window.shape[1] > N_CHANGES:
-        return window[is_varied.argmax()].astype(float)
-    return np.zeros(N_CHANGES + 1)
+def _changes(window: np.ndarray) -> np.ndarray:
+    """Return the changes between the samples of a weighted sum of the channels."""
+    return np.diff(np.arange(1, len(window) + 1) @ window.astype(float))
 
 
-def _segments(channel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _segments(changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first samples of segments, and projections of shape (n_segments, N_PROJECTIONS).
 
     Segments in which most samples do not change, and segments with a step or a pulse, are omitted.
     """
-    changes = np.diff(channel)
+    if len(changes) < N_CHANGES:
+        return np.empty(0, int), np.empty((0, N_PROJECTIONS))
     kernels = np.random.default_rng(0).normal(size=(N_PROJECTIONS, N_CHANGES))
     filtered = np.abs(np.correlate(changes, kernels[0], "valid"))
     starts = np.union1d([0], argrelmax(filtered, order=N_CHANGES // 2)[0])
@@ -275,16 +271,11 @@ def _segments(channel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _are_equal(window: np.ndarray, other_window: np.ndarray, shift: int) -> bool:
     """Return whether shared samples are equal, except for a factor and an offset.
 
-    Each change is predicted from the previous changes, and the errors of the prediction are
-    compared. Rhythms such as line noise, and the waveform of low-pass filtered signals, which may
-    be similar in all windows, are predictable.
+    Most changes are compared, not all, because pulses may be equal in all windows.
     """
-    first = np.diff(_varied_channel(window)[max(0, shift) :])
-    other = np.diff(_varied_channel(other_window)[max(0, -shift) :])
+    first = _changes(window)[max(0, shift) :]
+    other = _changes(other_window)[max(0, -shift) :]
     n = min(len(first), len(other))
-    past, other_past = (sliding_window_view(x[:n], N_PAST + 1) for x in (first, other))
-    weights = np.linalg.lstsq(other_past[:, :-1], other_past[:, -1], rcond=None)[0]
-    errors, other_errors = (x[:, -1] - x[:, :-1] @ weights for x in (past, other_past))
-    size = other_errors @ other_errors
-    difference = size * errors - (errors @ other_errors) * other_errors
-    return bool(np.median(np.abs(difference)) < MAX_DIFFERENCE * size * np.median(np.abs(errors)))
+    first, other = first[:n], other[:n]
+    difference = first - (first @ other) / (other @ other) * other
+    return bool(np.median(np.abs(difference)) < MAX_DIFFERENCE * np.median(np.abs(first)))

@@ -189,9 +189,9 @@ def score(out: Path, eeg: Path, band: str, tokens: str, control: str = NO_CONTRO
         run(method, NONE, None, 0, source, None)
     groups = groups_of(windows)
     for method, seed, arguments, test in sources(out, band, groups, control):
+        kind = PARSEmbedder if tokens == MEAN else neuroatlas.ConcatenatedTokens
         pooling = "mean" if tokens == MEAN else "channels"
-        embedder = PARSEmbedder(pooling=pooling, verbose=0, device="cpu", **arguments)
-        source = embedder if tokens == MEAN else neuroatlas.ConcatenatedTokens(embedder)
+        source = kind(pooling=pooling, verbose=0, device="cpu", **arguments)
         part = groups.index(test) if test in groups else 0
         run(method, tokens, seed, part, source, test)
 

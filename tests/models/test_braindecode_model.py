@@ -52,6 +52,16 @@ def test_the_patch_size_needs_sfreq_or_n_times(passed, channels):
     assert net.encoder.patch_size == (33 if passed == ["n_times"] else 250)
 
 
+def test_only_the_native_channel_strategy_is_accepted():
+    """Braindecode after version 1.8 passes both arguments to pretrained models."""
+    net = make(channel_strategy="native", channel_strategy_kwargs=None)
+    assert net.get_config() == make().get_config()
+    assert not {"channel_strategy", "channel_strategy_kwargs"} & net.get_config().keys()
+    for name, value in (("channel_strategy", "spline"), ("channel_strategy_kwargs", {"reg": 0.1})):
+        with pytest.raises(ValueError, match=rf"PARSNet: {name} must be"):
+            make(**{name: value})
+
+
 def test_activation_and_drop_prob_reach_the_encoder():
     net = make(activation=nn.ELU, drop_prob=0.3)
     kinds = [type(module) for module in net.modules()]

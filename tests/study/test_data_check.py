@@ -217,9 +217,9 @@ def ordered(dates=None, files=("a", "b"), swap=()):
 
 
 def test_recordings_in_the_same_order():
-    by_name = dict(n_subjects=6, classes=["rest", "task"], sources=["file names"])
+    by_name = dict(n_subjects=6, classes=["rest", "task"], sources=["file names"], p=1 / 32)
     assert only(ordered(), "order_of_recordings") == by_name
-    by_date = dict(n_subjects=6, classes=["task", "rest"], sources=["recording dates"])
+    by_date = dict(n_subjects=6, classes=["task", "rest"], sources=["recording dates"], p=1 / 32)
     assert only(ordered(dates=(2, 1)), "order_of_recordings") == by_date
     assert findings(ordered(swap=(3, 5))) == []
 

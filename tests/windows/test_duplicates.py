@@ -104,8 +104,7 @@ def test_flat_and_tiny_windows_are_not_compared():
 
 def shared_samples(train, test):
     """Return the rows of training and test windows that share samples, and their shifts."""
-    is_test = np.arange(len(train) + len(test)) >= len(train)
-    shared = find_shared_samples(as_windows([*train, *test]), is_test)
+    shared = find_shared_samples(as_windows([*train, *test]), len(train))
     return {test - len(train): pair for test, pair in shared.items()}
 
 
@@ -127,12 +126,11 @@ def test_windows_with_shared_samples_are_found_at_any_shift(factor):
     assert 3 < len(shared) < 15
 
 
-@pytest.mark.parametrize("sfreq", [200, 1000])
 @pytest.mark.parametrize("shift", [0, 70])
-def test_band_limited_copies_are_found(sfreq, shift):
+def test_band_limited_copies_are_found(shift):
     """Most frequencies of these signals have almost no power."""
     noise = np.random.default_rng(0).normal(size=(1, 8 * 400 + shift)).cumsum(axis=1)
-    signal = mne.filter.filter_data(noise, sfreq, 0.5, 40, verbose="error")
+    signal = mne.filter.filter_data(noise, 250.0, 0.5, 40, verbose="error")
     train = [signal[:, i * 400 : (i + 1) * 400] for i in range(8)]
     test = [-3 * signal[:, i * 400 + shift : (i + 1) * 400 + shift] for i in range(8)]
     other = noise[:, ::-1][:, :400]
@@ -143,15 +141,6 @@ def test_band_limited_copies_are_found(sfreq, shift):
 def test_copies_of_windows_of_65_samples_are_found(n_times, shared):
     windows = np.random.default_rng(0).normal(size=(6, 1, n_times))
     assert shared_samples(windows[:4], windows[3:]) == shared
-
-
-def test_flat_and_tiny_windows_share_no_samples():
-    flat = np.ones((2, 2, 500))
-    assert shared_samples(flat, flat) == {}
-    stepped = flat * (np.arange(500) > 250) + 1e-3 * (np.arange(500) > 260)
-    assert shared_samples(stepped, stepped) == {}
-    varied = np.random.default_rng(0).normal(size=(1, 1, 500))
-    assert shared_samples(np.stack([*flat[:1, :1], *varied]), varied) == {0: (1, 0)}
 
 
 @pytest.mark.parametrize("shared", ALIKE.values(), ids=ALIKE)

@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import check_array, check_consistent_length
 
 from braindecode_pars._common import files
 from braindecode_pars._common.results_folder import ResultsFolder
-from braindecode_pars.estimators import PARSEmbedder
-from braindecode_pars.evaluation import cache, leaks
-from braindecode_pars.windows import Windows, convert, preprocessing
+from braindecode_pars.estimators import PARSEmbedder, transformers
+from braindecode_pars.evaluation import leaks
+from braindecode_pars.windows import convert, preprocessing
 from braindecode_pars.windows.labels import classes_and_codes, labels_of
 
 
@@ -34,7 +35,7 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     Returns
     -------
     Path
-        The folder, which is written completely or not at all. It contains:
+        The folder. Nothing is written if an error occurs before. It contains:
 
         - ``features.npy``: output of the transformer, shape (n_windows, n_features), in the order
           of the windows;
@@ -45,16 +46,14 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
           by start, or in the order of the windows if starts are unknown), ``window_start_s`` (in
           seconds) and ``label``; null if unknown;
         - ``metadata.json``: name of the encoder (``checkpoint_id``), channels, sampling rate in Hz,
-          preprocessing (``filter_provenance``), names of the classes, and versions of packages.
+          preprocessing (``filter_provenance``), and names of the classes.
 
     Raises
     ------
-    TypeError
-        If ``encoder`` has no method ``transform``.
     ValueError
-        If the folder is not empty or the current directory, the subject of a window is unknown, a
-        label is missing, or the transformer does not return one row of finite numbers per window.
-        Errors of the transformer are also raised.
+        If the folder is not empty, the subject of a window is unknown, a label is missing, or the
+        transformer does not return a row of finite numbers per window. Errors of the transformer
+        are also raised.
     FileNotFoundError
         If the encoder does not exist.
     OSError
@@ -79,86 +78,48 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     """
     folder = Path(folder).expanduser()
     ResultsFolder(folder, "exported embeddings").check()
-    if folder.resolve() == Path.cwd():
-        raise ValueError(
-            f"{folder} is the current directory, which cannot be replaced. Pass a new folder."
-        )
     windows = convert.as_windows(windows)
     name, transformer = type(encoder).__name__, encoder
     if isinstance(encoder, str | Path):
         name, embedder = Path(encoder).name, PARSEmbedder(encoder=encoder, verbose=0)
         transformer = embedder.fit(windows)  # trains nothing
-    if not callable(getattr(transformer, "transform", None)):
-        raise TypeError(
-            f"encoder must be a name, a folder or a fitted transformer of windows, got {name}. "
-            "Pass, for example, a fitted PARSEmbedder."
-        )
-    if (subjects := windows.corpus_subjects) is None:
-        n_unknown = int((~windows.has_subject).sum())
-        raise ValueError(
-            f"The subjects of {n_unknown} of {len(windows)} windows are unknown, but the folds of "
-            "a benchmark hold out subjects. Pass a windows dataset with 'subject' in the "
-            "descriptions of its recordings."
-        )
-    names = zip(windows.column("subject").tolist(), subjects.tolist(), strict=True)
-    leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(transformer, dict(names))])
-    features = np.asarray(transformer.transform(windows))
-    is_numeric = features.dtype.kind in "biuf" and bool(np.isfinite(features).all())
-    if not is_numeric or features.ndim != 2 or len(features) != len(windows):
-        raise ValueError(
-            f"transform of {name} returned {features.dtype} of shape {features.shape}, expected "
-            f"finite numbers of shape ({len(windows)}, n_features)."
-        )
-    labels, label_names = _coded_labels(windows)
-    items = _described_windows(windows, subjects, labels)
-    metadata = {
-        "checkpoint_id": name,
-        "split": "all",
-        "embedding_key": f"{type(transformer).__name__}.transform",
-        "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
-        "sampling_rate": windows.sfreq,
-        "filter_provenance": str(
-            preprocessing.agreed(preprocessing.counted(windows.column("preprocessing")))
-        ),
-        "label_names": label_names,
-        "versions": cache.versions(),
-    }
-    # A benchmark never reads a part of the files, because the folder is moved as a whole.
-    with files.written_aside(folder.parent) as aside:
-        new = aside / folder.name
-        new.mkdir()
-        np.save(new / "features.npy", features, allow_pickle=False)
-        np.save(new / "labels.npy", labels, allow_pickle=False)
-        (new / "items.json").write_text(files.to_json(items), encoding="utf-8")
-        (new / "metadata.json").write_text(files.to_json(metadata), encoding="utf-8")
-    return folder
-
-
-def _coded_labels(windows: Windows) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return labels as numbers, and the label of each class name."""
-    if windows.y is None:
-        return np.full(len(windows), -1), {}
-    if windows.y.ndim == 1 and windows.y.dtype.kind in "biuf":
-        return windows.y, dict(windows.label_names or {})
-    classes, codes = classes_and_codes(labels_of(windows))
-    return codes, {str(label): code for code, label in enumerate(classes.tolist())}
-
-
-def _described_windows(
-    windows: Windows, subjects: np.ndarray, labels: np.ndarray
-) -> list[dict[str, Any]]:
-    """Return the description of each window, as values that JSON supports."""
-    recording, start = windows.table["recording"], windows.table["start"].to_numpy()
-    ranks = windows.table.groupby("recording")["start"].rank(method="first")
+    transformers.subject_numbers(windows, 1, "export_embeddings")  # raises if one is unknown
+    subjects = windows.corpus_subjects
+    names = dict(zip(windows.groups, subjects, strict=True))
+    leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(transformer, names)])
+    features = check_array(transformer.transform(windows))
+    labels, label_names = np.full(len(windows), -1), dict(windows.label_names or {})
+    if windows.y is not None:
+        labels = labels_of(windows)
+    if labels.dtype.kind not in "biuf":
+        classes, labels = classes_and_codes(labels)
+        label_names = {str(label): code for code, label in enumerate(classes)}
+    check_consistent_length(features, labels)
+    start = windows.table["start"].to_numpy()
+    rows = windows.table.groupby("recording")["start"]
     items = pd.DataFrame(
         {
-            "subject_id": [str(subject) for subject in subjects],
-            "recording_id": recording.astype(str).to_numpy(),
+            "subject_id": [*map(str, subjects)],
+            "recording_id": windows.table["recording"].to_numpy().astype(str),
             "session_id": windows.column("session"),
             # Unknown starts are equal, so their ranks are the order of the windows.
-            "epoch_index": ranks.to_numpy(int) - 1,
+            "epoch_index": rows.rank(method="first").to_numpy(int) - 1,
             "window_start_s": np.where(start < 0, np.nan, start / windows.column("sfreq")),
             "label": labels,
         }
     ).astype(object)
-    return items.where(items.notna(), None).to_dict("records")  # JSON has no NaN
+    items = items.where(items.notna(), None)  # JSON has no NaN
+    metadata = {
+        "checkpoint_id": name,
+        "embedding_key": f"{type(transformer).__name__}.transform",
+        "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
+        "sampling_rate": windows.sfreq,
+        "filter_provenance": str(preprocessing.agreed({*windows.column("preprocessing")})),
+        "label_names": label_names,
+    }
+    with files.written_aside(folder) as new:
+        np.save(new / "features.npy", features)
+        np.save(new / "labels.npy", labels)
+        (new / "items.json").write_text(files.to_json(items.to_dict("records")), encoding="utf-8")
+        (new / "metadata.json").write_text(files.to_json(metadata), encoding="utf-8")
+    return folder

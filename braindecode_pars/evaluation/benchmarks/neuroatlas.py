@@ -5,15 +5,14 @@ neuroatlas-bench 0.1.1 (Kontras et al. 2026, arXiv 2605.14698). That package is 
 none of its code is used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
@@ -24,19 +23,9 @@ from braindecode_pars.estimators import PARSEmbedder, transformers, windows_esti
 from braindecode_pars.estimators.windows_classifier import LabelPredictor
 from braindecode_pars.evaluation.protocols import leave_one_subject_out
 from braindecode_pars.evaluation.splitting import in_order
-from braindecode_pars.models.space_time import SpaceTimeEncoder, signal_tokens
-from braindecode_pars.pretrained import saved
+from braindecode_pars.models.space_time import signal_tokens
 from braindecode_pars.windows import Windows, convert
 from braindecode_pars.windows.labels import training_classes, where_labeled
-
-__all__ = [
-    "EEGMAT",
-    "GRID",
-    "ConcatenatedTokens",
-    "NeuroAtlasProbe",
-    "neuroatlas_scores",
-    "neuroatlas_summary",
-]
 
 #: Arguments of ``datasets.eegmat.load`` for the preprocessing of NeuroAtlas with its default band,
 #: 4 to 40 Hz.
@@ -45,10 +34,6 @@ EEGMAT: dict[str, Any] = dict(
 )
 #: Values of C that are searched.
 GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-#: Proportion of the training subjects that are validation subjects, rounded up.
-_VALIDATION = 0.1
-#: Seed of the draw of validation subjects.
-_SEED = 42
 
 
 @dataclass(eq=False, repr=False)
@@ -127,11 +112,12 @@ class NeuroAtlasProbe(LabelPredictor):
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, y, groups)
         windows = windows[where_labeled(windows, self.unlabeled_label)]
-        numbers = transformers.subject_numbers(windows, 1, type(self).__name__)
-        names = list(dict.fromkeys(windows.groups.tolist()))
+        transformers.subject_numbers(windows, 1, type(self).__name__)  # raises if one is unknown
+        subjects = pd.Series(windows.groups)
         # The draw depends on the order of the subjects.
-        _, valid = train_test_split(in_order(names), test_size=_VALIDATION, random_state=_SEED)
-        is_valid = np.isin(numbers, [names.index(subject) for subject in valid])
+        names = in_order(subjects.unique().tolist())
+        _, valid = train_test_split(names, test_size=0.1, random_state=42)
+        is_valid = subjects.isin(valid).to_numpy()
         classes, codes = training_classes(windows.labels, windows.label_names)
         with windows_estimator.fresh_fit(self):
             self.transformer_ = clone(self.transformer)
@@ -154,110 +140,43 @@ class NeuroAtlasProbe(LabelPredictor):
         return predicted, self.classifier_.predict_proba(features)
 
 
-class ConcatenatedTokens(TransformerMixin, BaseEstimator):
-    """Transformer: the concatenated tokens of all channels and patches of a window.
+class ConcatenatedTokens(PARSEmbedder):
+    """Embedder whose features are the concatenated tokens of all channels and patches of a window.
 
     NeuroAtlas calls these features "token flattening". The mean of the tokens is computed by
     :class:`~braindecode_pars.PARSEmbedder` with ``pooling="mean"``.
 
     Parameters
     ----------
-    transformer : PARSEmbedder
-        Required: embedder with an encoder of single channels. A clone is fitted. Its ``pooling``
-        is not used.
-
-    Attributes
-    ----------
-    transformer_ : PARSEmbedder
-        Fitted embedder.
+    pooling
+        Not used. The tokens are ordered by channel, and by time within a channel.
+    pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
+patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
+pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
+weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir, layer
+        As in :class:`~braindecode_pars.PARSEmbedder`, with an encoder of single channels. The
+        tokens are computed on the CPU.
 
     Examples
     --------
-    >>> from braindecode_pars import PARSEmbedder, datasets
+    >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation.benchmarks.neuroatlas import ConcatenatedTokens
     >>> windows = datasets.simulated.sleep(n_subjects=1, hours=0.1, n_chans=2)
-    >>> embedder = PARSEmbedder(None, pooling="channels", embed_dim=8, random_state=0, verbose=0)
-    >>> ConcatenatedTokens(embedder).fit_transform(windows).shape  # 2 channels, 30 patches of 1 s
+    >>> tokens = ConcatenatedTokens(None, embed_dim=8, random_state=0, verbose=0)
+    >>> tokens.fit_transform(windows).shape  # 2 channels, 30 patches of 1 s
     (12, 480)
     """
 
-    def __init__(self, transformer: Any = None):
-        self.transformer = transformer
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the embedder.
-
-        Parameters
-        ----------
-        X : windows
-            As in :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
-        y : Any
-            Not used, present for API consistency.
-
-        Returns
-        -------
-        ConcatenatedTokens
-            The fitted transformer itself.
-
-        Raises
-        ------
-        TypeError
-            When ``transformer`` is not a PARSEmbedder, or its encoder encodes all channels jointly.
-        """
-        if not isinstance(self.transformer, PARSEmbedder):
-            raise TypeError(f"transformer must be a PARSEmbedder, got {self.transformer!r:.99}.")
-        self.transformer_ = clone(self.transformer).set_params(pooling="channels").fit(X)
-        if isinstance(self.transformer_.encoder_, SpaceTimeEncoder):
-            raise TypeError(
-                "ConcatenatedTokens requires an encoder of single channels, got a "
-                "SpaceTimeEncoder. Use PARSEmbedder(pooling='mean')."
-            )
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Compute the tokens of windows.
-
-        Parameters
-        ----------
-        X : windows
-            Windows with the channels and the length of the windows of ``fit``.
-
-        Returns
-        -------
-        ndarray of float32, shape (n_windows, n_chans * n_patches * embed_dim)
-            Tokens of each window, ordered by channel and by time within a channel.
-        """
-        check_is_fitted(self)
-        embedder = self.transformer_
-        windows = windows_estimator.read_to_predict(embedder, X)
-        names = tuple(ch["ch_name"] for ch in embedder.chs_info_ or ())
-        return windows_estimator.computed_once(
-            lambda: (type(self), saved.encoder_digest(embedder.encoder_), embedder.layer, names),
-            windows,
-            self._tokens,
-        )["features"]
-
-    def _tokens(self, windows: Windows) -> dict[str, np.ndarray]:
-        embedder, tokens = self.transformer_, []
-        encoder, device = embedder.encoder_.eval(), torch.device("cpu")
+    def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
+        tokens, encoder, device = [], self.encoder_.eval(), torch.device("cpu")
         with computing.usual_torch(gradients=False):
             for batch, _ in windows_estimator.batches(windows, encoder.patch_size, device):
-                part = signal_tokens(encoder, batch.flatten(0, 1), embedder.layer)
+                part = signal_tokens(encoder, batch.flatten(0, 1), self.layer)
                 tokens.append(part.reshape(len(batch), -1))
         return {"features": windows_estimator.check_finite(torch.cat(tokens)).numpy()}
 
 
-def neuroatlas_scores(
-    methods: Mapping[str, Any],
-    windows_ds: Any,
-    *,
-    test_subjects: Sequence | None = None,
-    seeds: Sequence[int] = (0,),
-    dataset: str = "",
-    out: str | Path | None = None,
-    n_jobs: int | None = None,
-    verbose: int = 1,
-) -> pd.DataFrame:
+def neuroatlas_scores(methods: Mapping[str, Any], windows_ds: Any, **options: Any) -> pd.DataFrame:
     """Score features by the leave-one-subject-out protocol of NeuroAtlas.
 
     Each subject is tested in turn. Of the other subjects, one tenth (rounded up) are validation
@@ -271,9 +190,10 @@ def neuroatlas_scores(
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions, for example of
         ``datasets.eegmat.load(folder, **EEGMAT)``.
-    test_subjects, seeds, dataset, out, n_jobs, verbose
-        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The seeds are those of
-        random encoders and of pretraining in ``fit``; the splits do not depend on them.
+    **options : Any
+        Arguments of :func:`~braindecode_pars.evaluation.leave_one_subject_out`, such as ``seeds``.
+        The seeds are those of random encoders and of pretraining in ``fit``; the splits do not
+        depend on them.
 
     Returns
     -------
@@ -307,17 +227,7 @@ def neuroatlas_scores(
     """
     probes = {name: NeuroAtlasProbe(transformer) for name, transformer in methods.items()}
     with windows_estimator.features_computed_once():
-        return leave_one_subject_out(
-            probes,
-            windows_ds,
-            test_subjects=test_subjects,
-            seeds=seeds,
-            dataset=dataset,
-            out=out,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            equal_sizes=False,
-        )
+        return leave_one_subject_out(probes, windows_ds, **options, equal_sizes=False)
 
 
 def neuroatlas_summary(scores: pd.DataFrame, metric: str = "balanced_accuracy") -> pd.DataFrame:
@@ -346,7 +256,5 @@ def neuroatlas_summary(scores: pd.DataFrame, metric: str = "balanced_accuracy") 
     [[0.6, 0.1, 2.0]]
     """
     values = tables.rows_of(scores, metric).groupby(["dataset", "method"], sort=False)["value"]
-    summary = pd.DataFrame(
-        dict(mean=values.mean(), sd=values.std(ddof=0), n_subjects=values.count())
-    )
+    summary = values.agg(mean="mean", sd=lambda x: x.std(ddof=0), n_subjects="count")
     return summary.reset_index()
