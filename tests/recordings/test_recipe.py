@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,16 +118,6 @@ def test_new_labels_are_another_recording(labeled_folder, tmp_path):
     (labeled_folder / "P01_train.tsv").write_text("onset\n")
     with pytest.raises(ValueError, match=r"P01_train\.txt"):
         SignalStore.create(tmp_path / "store", corpus, verbose=0)
-
-
-def test_corpora_with_and_without_labels_are_not_mixed(labeled_folder, tmp_path):
-    labeled = RECIPE.labeled(labeled_folder)
-    others = own_recipe.corpus_of(labeled_folder, "others")
-    with pytest.raises(ValueError, match=r"own_recipe .* others"):
-        SignalStore.create(tmp_path / "store", [labeled, others], verbose=0)
-    other = replace(RECIPE, name="two", card={**own_recipe.CARD, "classes": ("W", "N1")})
-    with pytest.raises(ValueError, match=r"own_recipe .*rest, task.* two .*W, N1"):
-        SignalStore.create(tmp_path / "b", [labeled, other.labeled(labeled_folder)], verbose=0)
 
 
 NAME = "synthetic"

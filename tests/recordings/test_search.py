@@ -63,22 +63,6 @@ def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(t
         find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
 
 
-@pytest.mark.parametrize(
-    ("name", "beside"),
-    [
-        ("s1.edf", "s1.csv_bi"),
-        ("sub-1_ieeg.edf", "sub-1_channels.tsv"),
-        ("SC4001E0-PSG.edf", "SC4001EC-Hypnogram.edf"),
-        ("sub-1_task-sleep_eeg.set", "sub-1_task-sleep_scoring.txt"),
-    ],
-)
-def test_annotations_belong_to_a_recording(tmp_path, name, beside):
-    """A store and predictions notice by them that a recording has changed."""
-    files = [touch(tmp_path / each) for each in (name, beside)]
-    touch(tmp_path / "s2.csv_bi")
-    assert files_beside(tmp_path / name) == sorted(files)
-
-
 NOISE = mne.io.RawArray(
     1e-5 * np.random.default_rng(0).standard_normal((2, 500)),
     mne.create_info(["C3", "C4"], 100.0, "eeg"),

@@ -262,14 +262,6 @@ def test_the_second_answer_has_the_result_of_the_test(study, difference):
     assert ("0.043" in answer) == (difference == 0.01)  # minimum detectable difference
 
 
-def test_the_third_answer_has_the_expected_score_and_the_equivalent_methods(study):
-    answer = study.answers[2]
-    for text in ("feature ensemble, subject-centered", "0.776", "0.601 to 0.951", " 3 ", PARS):
-        assert text in answer
-    alone = replace(study, recommendation=Recommendation(BAND, False, 0.7, 0.5, 0.9))
-    assert "highest" in alone.answers[2]
-
-
 def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
     changed = not_learned(study)
     assert changed.answers[0].startswith("No answer")
