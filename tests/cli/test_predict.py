@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
 from braindecode_pars._common.checks import warn_user
-from braindecode_pars._common.files import write_checked
 from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.cli import app
@@ -25,25 +24,13 @@ from braindecode_pars.plotting import style
 from braindecode_pars.predictions import night_figures, sleep_statistics
 from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
 from braindecode_pars.predictions.recording import class_texts
-from braindecode_pars.predictions.results import summary_row, write_summary
+from braindecode_pars.predictions.results import summary_row
 
 
 def touch(root, *names):
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).touch()
-
-
-def test_files_and_folders(tmp_path):
-    touch(tmp_path, "a.edf", "set/sub-1/b_raw.fif.gz", "set/c.HEA", "set/c.dat", "set/.git/d.edf")
-    recordings = find_recordings([tmp_path / "a.edf", tmp_path / "set"])
-    assert {
-        str(file.relative_to(tmp_path)): str(target) for file, target in recordings.items()
-    } == {
-        "a.edf": "a",
-        "set/c.HEA": "c",
-        "set/sub-1/b_raw.fif.gz": "sub-1/b_raw",
-    }
 
 
 def test_a_recording_counts_once_and_one_that_is_absent_is_kept(tmp_path, monkeypatch):
@@ -54,17 +41,6 @@ def test_a_recording_counts_once_and_one_that_is_absent_is_kept(tmp_path, monkey
     recordings = find_recordings([Path("set"), tmp_path / "set" / "a.edf", Path("b.edf")])
     assert [str(target) for target in recordings.values()] == ["a", "c", "b"]
     assert all(file.is_absolute() for file in recordings)
-
-
-def test_later_parts_of_a_split_recording_are_no_recordings(tmp_path):
-    info = mne.create_info(["C3"], 10_000.0, "eeg")  # a write has the samples of a second
-    raw = mne.io.RawArray(np.zeros((1, 900_000)), info, verbose="error")
-    raw.save(tmp_path / "a_raw.fif", split_size="2MB", verbose="error")
-    raw.save(tmp_path / "b_raw.fif", split_size="2MB", split_naming="bids", verbose="error")
-    assert (tmp_path / "a_raw-1.fif").exists()
-    assert (tmp_path / "b_split-02_raw.fif").exists()
-    recordings = find_recordings([tmp_path])
-    assert [file.name for file in recordings] == ["a_raw.fif", "b_split-01_raw.fif"]
 
 
 @pytest.mark.parametrize(
@@ -101,19 +77,6 @@ def test_minutes_statistics_and_findings():
     assert {name: row[name] for name in expected} == expected
     assert (row["n_findings"], row["findings"]) == (1, "missing_channels")
     assert json.loads(json.dumps(row, allow_nan=False)) == row
-
-
-def test_the_table_has_those_that_failed_and_integers(tmp_path):
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "damaged_predictions.json").write_bytes(b"damaged")
-    write_checked(tmp_path / "sub" / "b_predictions.json", {"row": summary_row(SLEEP)})
-    folder = ResultsFolder(tmp_path, "predictions")
-    with pytest.warns(UserWarning, match=r"damaged_predictions\.json"):
-        table, file = write_summary(folder, {"[a]": "It is short."})
-    assert table["recording"].tolist() == ["[a]", "sub/b"]
-    assert table.columns[[0, -1]].tolist() == ["recording", "problem"]
-    assert table["windows"].tolist() == [pd.NA, 6]
-    assert "6,1,1.0,1.5" in file.read_text()
 
 
 class StandIn:
@@ -247,14 +210,6 @@ def test_results_of_another_model_option_or_recording_are_replaced_only_on_reque
     assert [overlap for _, overlap in clf.predicted] == [0.0, 0.5, 0.5, 0.5, 0.5]
 
 
-def test_results_of_which_one_is_missing_are_replaced_only_on_request(clf, call, tmp_path):
-    call("a.edf")
-    missing = tmp_path / "out" / "a_events.tsv"
-    missing.unlink()
-    refused(call, "missing", "a.edf")
-    assert missing.exists()
-
-
 def test_results_that_were_corrected_by_hand_are_kept(clf, call, tmp_path):
     call("a.edf")
     table = tmp_path / "out" / "a_predictions.csv"
@@ -266,16 +221,6 @@ def test_results_that_were_corrected_by_hand_are_kept(clf, call, tmp_path):
         refused(call, "an unknown recording", "a.edf")
     table.with_name("b_events.tsv").write_text("of a scorer")
     refused(call, r"b_events\.tsv", "b.edf")
-
-
-def test_an_interrupted_write_leaves_nothing(clf, call, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        interrupt = mock.Mock(side_effect=KeyboardInterrupt)
-        patch.setattr(night_figures, "night_page", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            call("a.edf")
-    assert names(tmp_path / "out") == ["predictions.json", "summary.csv"]
-    assert call("a.edf") == 0
 
 
 def test_a_process_that_was_killed_while_files_were_moved_may_be_repeated(
@@ -316,16 +261,6 @@ def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsy
     call("c.edf", overwrite=True)
     assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
     assert not list(new.parent.glob("summary_new*"))
-
-
-def test_a_recording_that_was_copied_meanwhile_is_not_finished(clf, call, tmp_path):
-    (tmp_path / "a.edf").write_bytes(b"half")
-    assert call("a.edf") == 0
-    with pytest.raises(ValueError, match=r"files\.a\.edf"):
-        call("a.edf")
-    for _ in range(2):
-        assert call("a.edf", overwrite=True) == 0
-    assert [name for name, _ in clf.predicted] == ["a.edf", "a.edf"]
 
 
 def test_a_recording_that_fails_does_not_end_the_others(clf, call, tmp_path, capsys):
@@ -406,64 +341,6 @@ def test_a_folder_of_recordings(model, night, tmp_path, monkeypatch):
     leave_out_figures(monkeypatch)
     again = (model, tmp_path / "data", "--out", tmp_path / "out")
     assert "2 of 2 recordings had already been predicted" in predict(*again).output
-
-
-def test_recordings_of_the_training_are_named(model, night, undrawn, tmp_path):
-    """The model was trained on the subjects 1 to 4."""
-    for name in ("sub-2_eeg.fif", "3/night_raw.fif", "5/night_raw.fif"):
-        save(night, tmp_path / "data" / name)
-    result = predict(model, tmp_path / "data", "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    assert "training subject: 3/night_raw, sub-2_eeg." in result.output
-    findings = summary(tmp_path)["findings"].fillna("")
-    assert findings.str.contains("subject_in_training").tolist() == [True, False, True]
-
-
-def test_each_bad_recording_is_one_sentence(model, night, undrawn, tmp_path):
-    data = tmp_path / "data"
-    save(night, data / "good_raw.fif")
-    save(night.copy().rename_channels(lambda name: f"X{name}"), data / "channels_raw.fif")
-    zeros = mne.io.RawArray(np.zeros((3, 30000)), night.info, verbose="error")
-    save(zeros, data / "zeros_raw.fif")
-    whole = (data / "good_raw.fif").read_bytes()
-    (data / "truncated_raw.fif").write_bytes(whole[: len(whole) // 2])
-    result = predict(model, data, data / "absent.edf", "--out", tmp_path / "out")
-    assert result.exit_code == 1
-    assert "Traceback" not in result.output
-    problems = pd.read_csv(tmp_path / "out" / "summary.csv").set_index("recording")["problem"]
-    expected = {
-        "channels_raw": "C3, C4, F3",
-        "zeros_raw": "flat",
-        "truncated_raw": "damaged",
-        "absent": "does not exist",
-    }
-    assert problems.index[problems.isna()].tolist() == ["good_raw"]
-    for name, text in expected.items():
-        assert text in problems[name]
-    assert "4 of 5 recordings could not be predicted" in result.output
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (dict(out="full"), "(notes.txt)"),
-        (dict(out="foreign"), "predictions.json"),
-        (dict(recording=".", out="."), "(foreign and 2 more)"),
-    ],
-)
-def test_a_mistake_is_one_sentence_before_anything_is_done(model, night, tmp_path, change, message):
-    save(night, tmp_path / "night_raw.fif")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "notes.txt").touch()
-    (tmp_path / "foreign").mkdir()
-    (tmp_path / "foreign" / "predictions.json").write_text('{"stock": "up"}')
-    given = {"model": str(model), "recording": "night_raw.fif", "out": "out", **change}
-    paths = [tmp_path / given["model"], tmp_path / given["recording"]]
-    result = predict(*paths, "--out", tmp_path / given["out"])
-    assert result.exit_code == 1
-    assert message in result.output
-    assert "Traceback" not in result.output
-    assert not list(tmp_path.glob("*/summary.csv"))
 
 
 @pytest.mark.filterwarnings("ignore:.*not saved")  # parameters that only matter for fit

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from fractions import Fraction
 from pathlib import Path
 
 import braindecode.models
@@ -207,14 +206,6 @@ def test_what_is_trained(cbramod, file):
     assert changed(never, model) == set()
 
 
-def test_training_cost_depends_on_trained_layers(file):
-    windows = recording()
-    frozen = classifier("CBraMod", file).training_cost(windows)
-    late = classifier("CBraMod", file, head_epochs=1, finetune_epochs=2).training_cost(windows)
-    assert frozen.parameters == 2 * (19 * 4 * 200 + 1)
-    assert late.parameters > 5e5
-
-
 def layouts(model, folder):
     tensors = model.state_dict()
     yield save(tensors, folder)
@@ -271,18 +262,6 @@ def test_files_that_are_no_weights_of_the_network_are_refused(cbramod, content, 
         classifier("CBraMod", tmp_path / "weights.pt").fit(recording())
 
 
-def test_places_without_weights_are_named(tmp_path):
-    for source, message in (
-        ("gone.pt", r"gone\.pt does not exist"),
-        ("small", r"CBraMod.*PARSClassifier\(encoder='small'\)"),
-    ):
-        with pytest.raises(FileNotFoundError, match=message):
-            classifier("CBraMod", source).fit(recording())
-    (tmp_path / "weights.safetensors").write_bytes(b"not tensors")
-    with pytest.raises(ValueError, match="corrupt"):
-        classifier("CBraMod", tmp_path / "weights.safetensors").fit(recording())
-
-
 class Code:
     def __reduce__(self):
         return (Path.touch, (Path("code-was-run"),))
@@ -317,23 +296,6 @@ def test_incompatible_recordings_raise(tmp_path):
         classifier("CBraMod", file).fit(X, y)
 
 
-def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
-    channels = FOUNDATION_MODELS["BIOT"].channels
-    chs_info = [{"ch_name": channel} for channel in channels]
-    file = save(published("BIOT", n_chans=18, chs_info=chs_info).state_dict(), tmp_path)
-    with pytest.raises(ValueError, match="channels C3-A2, C4-A1,"):
-        classifier("BIOT", file).fit(recording())
-    clf = classifier("BIOT", file).fit(recording(names=[*TEN_TWENTY, "A1", "A2"]))
-    assert clf.net_.module_.network.n_chans == 18
-    bipolar = classifier("BIOT", file).fit(recording(names=channels))
-    assert torch.equal(bipolar.net_.module_.prepare.weights, torch.eye(18))
-
-
-def test_unknown_network_requires_input_format():
-    with pytest.raises(ValueError, match=r"EEGNet.* BIOT, CBraMod, .*input_format="):
-        classifier("EEGNet", "file.pt").fit(recording())
-
-
 def test_warning_if_pretraining_subjects_are_unknown(tmp_path, subjects):
     file = save(published("CBraMod").state_dict(), tmp_path)
     methods = {"CBraMod": classifier("CBraMod", file), "from scratch": classifier("EEGNet", None)}
@@ -362,13 +324,6 @@ def test_methods_by_name(tmp_path):
         make_methods(["bendr:file"])
     with pytest.raises(ValueError, match=r"cbramod:w.*volts"):
         make_methods(["cbramod:w"], subject_centering=True)
-
-
-def test_sampling_rate_without_small_kernel_raises():
-    for sfreq in (1e7, 2.1e6):
-        with pytest.raises(ValueError, match=r"200 Hz.*in Hz"):
-            Prepare(InputFormat(sfreq=200.0, volts=1.0), sfreq, [])
-    assert Prepare(InputFormat(sfreq=200, volts=1.0), np.int16(250), []).ratio == Fraction(4, 5)
 
 
 def test_the_page_loads_a_selfeeg_encoder(tmp_path, monkeypatch):

@@ -95,20 +95,6 @@ def test_subjects_come_before_pooled_rows(make_scores):
         summarized(scores[is_pooled ^ is_first], ["method"])
 
 
-@pytest.mark.parametrize("draw", [plotting.label_efficiency, plotting.subject_dots])
-def test_a_part_of_the_methods_keeps_its_styles(draw, make_scores):
-    scores = make_scores(lambda row: 0.5, n_train_subjects=[2, 8], subject=["a", "b", "c"])
-    everything, part = (
-        {line.get_label(): line.get_color() for line in ax.lines}
-        for ax in (draw(scores), draw(scores, methods=["from scratch"]))
-    )
-    assert "PARS" not in part
-    assert part["from scratch"] == everything["from scratch"]
-    for wrong in (["MAE"], [], ["PARS", "PARS"], "PARS"):
-        with pytest.raises(ValueError, match="PARS, from scratch"):
-            draw(scores, methods=wrong)
-
-
 @pytest.mark.parametrize(
     ("name", "metric", "n_classes", "expected_level"),
     [
@@ -153,20 +139,6 @@ def test_curve_is_the_mean_and_band_the_sd_over_seeds(make_scores):
     assert "mean ± SD over 3 seeds" in ax.get_ylabel()
 
 
-@pytest.mark.parametrize(
-    ("sizes", "scale", "ticks"),
-    [
-        ([10, 100, 640, 650, 657], "log", [657, 100, 10]),
-        ([10, 20, 30], "linear", [30, 20, 10]),
-    ],
-)
-def test_a_wide_range_of_sizes_is_drawn_logarithmically(make_scores, sizes, scale, ticks):
-    """Ticks that would overlap are left out."""
-    ax = plotting.label_efficiency(make_scores(lambda row: 0.5, n_train_subjects=sizes))
-    assert ax.get_xscale() == scale
-    assert [text.get_text() for text in ax.get_xticklabels()] == [str(n) for n in ticks]
-
-
 # Dots of subjects ---------------------------------------------------------------------------------
 
 
@@ -191,14 +163,6 @@ def of_three(make_scores):
 
 def dots(ax):
     return [line.get_ydata() for line in ax.lines if line.get_marker() != "None"]
-
-
-def test_scores_of_scikit_learn_have_no_number_of_training_subjects(of_three):
-    two_subjects = of_three[of_three["n_train_subjects"] == 2]
-    ax = plotting.subject_dots(two_subjects[["method", "subject", "seed", "metric", "value"]])
-    np.testing.assert_allclose(dots(ax), dots(plotting.subject_dots(two_subjects)))
-    with pytest.raises(ValueError, match="pooled"):
-        plotting.subject_dots(two_subjects[two_subjects["subject"] == "S1"].assign(subject="all"))
 
 
 def test_dots_are_means_over_seeds_lines_join_subjects_and_bars_are_means(of_three):

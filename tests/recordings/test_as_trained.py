@@ -30,8 +30,6 @@ def formulas(wanted, names, **arguments):
         # The same electrode under another name.
         ("EEG Fpz-Cz", ["FPZ-CZ"], "FPZ-CZ"),
         ("T3-P3", ["EEG T7-P3", "T7"], "EEG T7-P3"),
-        ("C3-A2", ["C3-M1", "C3-M2"], "C3-M2"),
-        ("A1", ["EEG M1-REF"], "EEG M1-REF"),
         # Several channels of one electrode: the name decides.
         ("T3", ["T3", "T7"], "T3"),
         ("Fp1", ["T3", "T7"], None),
@@ -42,14 +40,12 @@ def formulas(wanted, names, **arguments):
         ("C3-M2", ["C3-M1", "M2-M1"], "C3-M1 - M2-M1"),
         ("EEG C3-M2", ["C3", "A2", "M2"], "C3 - M2"),
         ("Fpz-Cz", ["Fpz-M1", "Cz-M2"], None),
-        ("Fpz-Cz", ["Cz-Fpz"], None),
         # A channel that names its reference is not the difference to another channel again.
         ("C3-M2", ["C3-M2", "M2"], "C3-M2"),
         # Another reference is better than nothing; predict warns.
         ("C3-M2", ["C3-M1"], "C3-M1"),
         ("C3-A2", ["EEG C3-REF", "EEG A2-REF", "EEG M2-REF"], "EEG C3-REF"),
         ("C3", ["C3-M2"], "C3-M2"),
-        ("O1", ["C3", "C4"], None),
     ],
 )
 def test_one_channel(wanted, names, expected):
@@ -66,25 +62,20 @@ def test_without_computing_channels_are_only_found():
     [
         ("C3", "as recorded", ["C3", "C4"], "C3"),
         ("C3", "average", ["C3", "C4", "Fpz-Cz"], "C3 - mean of C3, C4"),
-        ("C3-CLE", "average", ["C3-CLE", "C4-CLE", "O1"], "C3-CLE - mean of C3-CLE, C4-CLE"),
         ("C3", "average", ["C3", "C4", "A2-A1", "C4-M2"], "C3 - mean of C3, C4"),
         ("C3", "M1, M2", ["C3", "A1", "A2"], "C3 - mean of A1, A2"),
         ("C3", "M2", ["C3", "EEG M2"], "C3 - EEG M2"),
         ("C3", "A1, A2", ["C3", "A1", "A2", "M1", "M2"], "C3 - mean of A1, A2"),
-        ("C3", "M2", ["C3", "EEG M2", "A2"], None),
         # Of an average of many named electrodes, some may be missing.
         ("C3", "EEG C3, C4, O1, O2, Pz", ["C3", "C4", "O1", "O2"], "C3 - mean of C3, C4, O1, O2"),
         ("C3", "C3, C4, O1, O2, Pz", ["C3", "C4", "O1"], None),
         # It has this reference already, or none at all.
         ("C3-A2", "M2", ["C3-A2"], "C3-A2"),
-        ("C3-LE", "M1, M2", ["C3-LE"], None),
         ("C3-CAR", "average", ["C3-CAR"], "C3-CAR"),
         ("Fpz-Cz", "M2", ["Fpz-Cz"], "Fpz-Cz"),
         # It cannot be computed.
-        ("C3", "Cz", ["C3", "C4"], None),
         ("C3", "average", ["C3"], None),
         ("C3-M2", "average", ["C3-M2", "C4-M1"], None),
-        ("C3", "M2", ["C3", "M2-M1"], None),
     ],
 )
 def test_reference(channel, reference, names, expected):
@@ -115,7 +106,6 @@ TRAINED = dict(band=(0.3, 35.0), notch=[50.0, 60.0], reference="average", scale=
     [
         ({}, TRAINED),
         (dict(band=(0.3, 35.0), scale=1.0), dict(TRAINED, band=(None, None))),
-        (dict(band=(0.301, 35.1), scale=1.0), dict(TRAINED, band=(None, None))),  # no difference
         (dict(band=(0.1, 35.0), scale=1.0), dict(TRAINED, band=(0.3, None))),
         (dict(band=(0.3, None), scale=1.0), dict(TRAINED, band=(None, 35.0))),
         (dict(band=(0.3, 35.0)), TRAINED),  # edges in the info alone, perhaps of another signal
@@ -129,13 +119,6 @@ def test_steps(actual, expected):
     assert missing_steps(Preprocessing(**TRAINED), Preprocessing(**actual)) == Preprocessing(
         **expected
     )
-
-
-def test_what_is_unknown_of_the_training_is_not_applied():
-    left = missing_steps(Preprocessing(), Preprocessing(band=(1, 40), scale=1e6))
-    assert left == Preprocessing(band=(None, None), notch=[])
-    c3 = Derivation("C3", "C3")
-    assert rereferenced(c3, "changed", ["C3", "C4"], ["C3", "C4"]) is c3
 
 
 def noise(n_chans=2, sfreq=256.0, seconds=40.0):
@@ -250,24 +233,6 @@ def test_runs_of_equal_samples():
     assert durations["E3"].flat > 4 * 700 / sfreq - 3
     # Not clipped: it has no range.
     assert durations["E4"] == FlatClippedDuration(20_000 / sfreq, 0.0)
-
-
-def test_gaps_do_not_count():
-    """MNE fills what was not recorded with zeros."""
-    signal = np.random.default_rng(0).standard_normal(2000)
-    signal[500:900] = 0
-    raw = recording(signal)
-    assert flat_clipped_durations(raw, ["E0"])["E0"].flat == 4.0
-    raw.set_annotations(mne.Annotations([5.0], [4.0], ["BAD_ACQ_SKIP"]))
-    assert flat_clipped_durations(raw, ["E0"])["E0"] == FlatClippedDuration(0.0, 0.0)
-
-
-def test_the_ends_of_the_range_are_those_of_the_whole_channel():
-    signal = np.random.default_rng(0).standard_normal(2000).clip(-2, 2)
-    signal[100:150] = signal[1200:1250] = 2.0
-    raw = recording(signal)
-    raw.set_annotations(mne.Annotations([10.0], [0.0], ["EDGE boundary"]))
-    assert flat_clipped_durations(raw, ["E0"])["E0"].clipped == pytest.approx(1.0, abs=0.1)
 
 
 BIOSEMI = [f"{letter}{i}" for letter in "ABCD" for i in range(1, 33)]

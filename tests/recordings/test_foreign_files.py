@@ -44,35 +44,6 @@ def test_other_formats_are_a_warning(tmp_path, name):
     assert len(caught) == 1
 
 
-def test_what_mne_makes_of_a_recording_is_no_recording(tmp_path):
-
-    file = write_recording(tmp_path)
-    epochs = mne.make_fixed_length_epochs(RAW, 1.0, verbose="error")
-    names = ("P01-annot.fif", "P01-epo.fif", "P01-eve.fif", "P01_ave.fif")
-    for name in names:
-        (tmp_path / name).touch()
-    with pytest.warns(UserWarning, match=", ".join(names)):
-        assert recordings_below(tmp_path) == [file]
-    # By its content, where the name does not tell
-    epochs.save(tmp_path / "segments.fif", overwrite=True, verbose="error")
-    with pytest.raises(ValueError, match=r"segments\.fif .*no continuous recording"):
-        open_recording(tmp_path / "segments.fif")
-
-
-@pytest.mark.parametrize(
-    ("text", "command"),
-    [
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n", "git lfs pull"),
-        ("../.git/annex/objects/x/y/MD5E-s9--ab.edf", "datalad get"),
-    ],
-)
-def test_pointers(tmp_path, text, command):
-    file = tmp_path / "P01.edf"
-    file.write_text(text)
-    with pytest.raises(ValueError, match=rf"P01\.edf .*placeholder.*{command}"):
-        open_recording(file)
-
-
 def hypnogram(root, name, stages=("W", "1")):
     texts = {0: "\x14\0".join(f"+{i * 30}\x1530\x14Sleep stage {s}" for i, s in enumerate(stages))}
     return write_edf_records(root / name, np.zeros((0, 100)), [0], texts=texts, kind="EDF+C")
@@ -116,17 +87,3 @@ def test_a_hypnogram_begins_at_the_time_in_its_header(tmp_path, start, delay, re
     recwarn.clear()
     assert annotations_of(night, raw).onset.tolist() == [delay, 30 + delay]
     assert [str(each.message)[:23] for each in recwarn] == [] if start.strip() else [file.name]
-
-
-def test_tables_that_belong_to_no_recording_are_named(tmp_path):
-    for name in ("sub-01_task-rest_run-1_eeg", "sub-02_task-Rest_eeg", "sub-03_task-rest_eeg"):
-        write_recording(tmp_path, f"{name}.fif")
-    names = ["sub-01_task-rest_run-01", "sub-02_task-rest", "sub-03_ses-1_task-rest"]
-    for name in names:
-        (tmp_path / f"{name}_channels.tsv").write_text("name\tstatus\nC3\tbad\n")
-    message = ", ".join(f"{name}_channels.tsv" for name in names)
-    with pytest.warns(UserWarning, match=message):
-        files = recordings_below(tmp_path)
-    for file, name in zip(files[:2], names, strict=False):
-        with pytest.raises(ValueError, match=rf"{name}_channels\.tsv may belong to {file.name}"):
-            open_recording(file)

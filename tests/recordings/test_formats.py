@@ -12,11 +12,6 @@ import pytest
 import wfdb
 from support.edf_files import write_edf_records
 
-from braindecode_pars.recordings.label_files import (
-    annotations_of,
-    durations_in,
-    labels_in_annotations,
-)
 from braindecode_pars.recordings.readers import (
     open_recording,
     read_edf,
@@ -85,18 +80,6 @@ def test_a_signal_of_an_unknown_unit_is_excluded(tmp_path, unit):
         read_recording(file)  # none is left
 
 
-def test_texts_of_the_header_may_be_filled_up_with_zeros(tmp_path):
-    """Zeros behind a label are left out; a unit with them is volts for MNE."""
-    signals = np.tile(np.arange(200), (3, 1))
-    how = dict(labels=["EEG C3\0\0", "EEG C4\0", "EMG\0"], kind="EDF+C")
-    raw = read_recording(write_edf_records(tmp_path / "a.edf", signals, [0, 1], **how))
-    assert kinds(raw) == {"EEG C3": "eeg", "EEG C4": "eeg", "EMG": "misc"}
-    np.testing.assert_allclose(raw.get_data().max(axis=1), 199e-6, rtol=1e-6)
-    write_edf_records(tmp_path / "b.edf", signals, [0, 1], units=["uV", "uV\0", "uV"], **how)
-    with pytest.warns(UserWarning, match=r"1 of 3 signals .*EEG C4 \(uV\\0\)"):
-        open_recording(tmp_path / "b.edf")
-
-
 def test_all_spellings_of_microvolts_are_read(tmp_path):
     signals = np.tile(np.arange(200), (5, 1))
     units = ["uV", "\u00b5V", "\x83\xcaV", "mV", "V"]
@@ -162,14 +145,3 @@ def test_files_that_are_no_recordings(tmp_path):
     for name, problem in problems.items():
         with pytest.raises(ValueError, match=rf"{name} .*{problem}"):
             open_recording(tmp_path / name)
-
-
-def test_annotations_in_latin_1_are_read(tmp_path):
-    file, signals = tmp_path / "night.bdf", np.arange(2000).reshape(2, -1) % 50
-    texts = {2: "+2\x151\x14Schlafspqnde"}
-    write_edf_records(file, signals, range(10), texts=texts, kind="BDF+C")
-    file.write_bytes(file.read_bytes().replace(b"pqn", "pün".encode("latin-1")))
-    raw = read_recording(file)
-    assert raw.annotations.description.tolist() == ["Schlafspünde"]
-    assert annotations_of(file, raw).description.tolist() == ["Schlafspünde"]
-    assert labels_in_annotations(durations_in([file]), 1.0) == ["Schlafspünde"]

@@ -15,7 +15,6 @@ from braindecode_pars.recordings.readers import (
     read_recording,
 )
 from braindecode_pars.windows.marks import continuous_segments
-from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 from braindecode_pars.windows.recorded_steps import recorded, remember_edges
 
 NOISE = np.random.default_rng(0).integers(-300, 300, (3, 600))
@@ -122,30 +121,12 @@ def test_files_without_gaps_are_read_as_by_mne(tmp_path, onsets, kind):
     assert continuous_segments(read_edf(file)) == [(0, 600)]
 
 
-def test_records_without_or_in_disorder_of_times_are_refused(tmp_path):
-    file = write_edf_records(tmp_path / "a.edf", SIGNALS, [0, 1, 4, 3, 5, 6])
-    with pytest.raises(ValueError, match="discontinuous"):
-        read_edf(file)
-    file.write_bytes(file.read_bytes().replace(b"+3\x14\x14", b"\0\0\0\0"))
-    with pytest.raises(ValueError, match="damaged"):
-        read_edf(file)
-
-
 def test_short_gaps_add_up(tmp_path):
     """Each is shorter than a sample."""
     onsets = [1.009 * i for i in range(600)]
     file = write_edf_records(tmp_path / "a.edf", np.zeros((1, 60_000), int), onsets)
     with pytest.raises(ValueError, match="discontinuous"):
         read_edf(file)
-
-
-def test_several_amplifiers_give_the_narrowest_band():
-    bands = [(0.1, 100.0), (0.5, None), (None, 70.0)]
-    assert agreed([Preprocessing(amplifier=band) for band in bands]).amplifier == (0.5, 70.0)
-    assert agreed([Preprocessing(amplifier=(0.5, 70.0)), Preprocessing()]).amplifier == (0.5, 70.0)
-    assert agreed([Preprocessing(sfreq=1)]).amplifier is None
-    apart = [Preprocessing(amplifier=band) for band in ((0.1, 10.0), (20.0, 70.0))]
-    assert agreed(apart).amplifier is None
 
 
 def test_an_edge_is_that_of_the_eeg_channels():

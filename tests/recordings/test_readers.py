@@ -112,27 +112,14 @@ def test_which_table_belongs_to_a_recording(tmp_path):
         table_beside(tmp_path / "sub-03/eeg/sub-03_task-rest_run-1_eeg.edf", "events")
 
 
-def test_a_table_whose_content_is_not_here_is_no_absent_one(tmp_path):
-    root = bids(tmp_path, subjects=("01",))
-    table = next(root.glob("sub-01/**/*_channels.tsv"))
-    table.unlink()
-    table.symlink_to(".git/annex/objects/content.tsv")
-    with pytest.raises(ValueError, match=r"_channels\.tsv .*datalad get"):
-        open_recording(file_of(root))
-
-
 @pytest.mark.parametrize(
     "change",
     [
         lambda text: text.encode("utf-16"),
         lambda text: b"\xef\xbb\xbf" + text.replace("uV", "\u00b5V").encode(),
         lambda text: text.replace("\t", ";").replace("\n", "\r\n").encode(),
-        lambda text: b"\n" + text.replace("\t", " \t ").replace("\n", "\n\n").encode(),
-        lambda text: text.replace("EOG", "eog").replace("EEG", "Eeg").encode(),
         lambda text: text.replace("name\ttype", "Name\tType").replace("good", "n/a").encode(),
         lambda text: text.replace("bad", "Bad; noisy").encode(),
-        lambda text: text.replace("\n", "\t\n").encode(),
-        lambda text: (text + text.splitlines()[-1]).encode(),
     ],
 )
 def test_odd_tables_of_channels_that_are_clear(tmp_path, change):
@@ -152,35 +139,6 @@ def test_a_channel_that_the_file_marks_is_bad_unless_the_table_has_a_status(tmp_
     assert read_with_tables(tmp_path / "a_eeg.fif").info["bads"] == ["Fz", "Pz"]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda text: text.replace("name", "label", 1), "column 'name', got"),
-        (lambda text: text + "T8\tEOG\tuV\tgood\n", "'T8' .*twice"),
-        (lambda text: text + "O1\tEEG\tuV\tgood\tx\n", "line 8"),
-    ],
-)
-def test_odd_tables_of_channels_that_are_not_clear(tmp_path, change, message):
-    root = bids(tmp_path, subjects=("01",))
-    next(root.glob("sub-01/**/*_channels.tsv")).write_text(change(CHANNELS))
-    with pytest.raises(ValueError, match=rf"_channels\.tsv.*{message}"):
-        open_recording(file_of(root))
-
-
-@pytest.mark.filterwarnings("ignore:The 2 recordings share")
-def test_names_that_match_no_channel_are_a_warning(tmp_path):
-    """In one warning of all recordings."""
-    root = bids(tmp_path / "data")
-    for table in root.glob("sub-*/**/*_channels.tsv"):
-        table.write_text(CHANNELS.replace("T8", "EEG T8"))
-    reason = r"channels\.tsv.*: EEG T8 \(unlisted channels: T8\)"
-    with pytest.warns(UserWarning, match=rf"2 of 12 rows  +{reason}  sub-01_task-rest_eeg\.edf"):
-        folder.load(root, **READING)
-    # A signal that the file lacks, and that would not be used, is no loss.
-    next(root.glob("sub-01/**/*_channels.tsv")).write_text(CHANNELS + "ECG\tECG\tuV\tgood\n")
-    open_recording(file_of(root))
-
-
 def test_the_table_may_call_a_signal_eeg(tmp_path):
     """Where labels of others begin with "EEG"; but no ECG, and nothing in percent."""
     labels, units = ["EEG Cz", "C4", "LAT", "ECG", "X1"], ["uV"] * 4 + ["%"]
@@ -193,29 +151,6 @@ def test_the_table_may_call_a_signal_eeg(tmp_path):
     raw = read_with_tables(file)
     assert raw.get_channel_types() == ["eeg", "eeg", "seeg", "misc", "misc"]
     np.testing.assert_allclose(raw.get_data()[1, :2], [0, 1e-6], atol=1e-9)
-
-
-def test_the_table_makes_no_eeg_of_a_signal_without_a_scale(tmp_path):
-    (tmp_path / "a.dat").write_bytes(bytes(range(200)))
-    gains = ["a.dat 16 10/uV 16 0 0 0 0 C3", "a.dat 16 0/uV 16 0 0 0 0 C4"]
-    (tmp_path / "a.hea").write_text("\n".join(["a 2 100 50", *gains]))
-    (tmp_path / "a_channels.tsv").write_text("name\ttype\nC3\tEEG\nC4\tEEG\n")
-    assert read_with_tables(tmp_path / "a.hea").get_channel_types() == ["eeg", "misc"]
-
-
-def test_a_raw_is_used_as_it_is(tmp_path):
-    """What the tables of its header state beyond it is a warning, whatever the signals' name."""
-    file = file_of(bids(tmp_path, ending="vhdr", subjects=("01",)))
-    file.with_suffix(".eeg").rename(file.with_name("original.eeg"))
-    file.write_text(file.read_text().replace("sub-01_task-rest_eeg.eeg", "original.eeg"))
-    raw = mne.io.read_raw(file, verbose="error")
-    with pytest.warns(UserWarning, match=r"Lid, T8 .*1 bad segment.*pass the path"):
-        assert open_recording(raw)[0] is raw
-    raw.set_channel_types({"Lid": "eog"}, verbose="error").info["bads"] = ["T8"]
-    with pytest.warns(UserWarning, match="tables of .* contain 1 bad segment"):
-        open_recording(raw)
-    raw.set_annotations(mne.Annotations(2, 3, "BAD_movement"))
-    assert open_recording(raw)[0] is raw
 
 
 def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch):

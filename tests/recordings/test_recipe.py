@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support import own_recipe
 from support.own_recipe import RECIPE
@@ -71,33 +68,6 @@ def test_subjects_of_a_list_may_have_a_corpus(tmp_path):
     assert (subjects(corpus.recordings), corpus.absent) == ([2], ("eegmat:2",))
 
 
-def test_settings_reach_the_functions_of_the_recipe(folder, tmp_path):
-    corpus = RECIPE.continuous(folder, level=1e-6)
-    assert corpus.settings == dict(corpus="Own", version="1", level=1e-6)
-    raw = pickle.loads(pickle.dumps(corpus)).read(corpus.recordings[0])
-    np.testing.assert_allclose(raw.get_data().std(), 1e-6, rtol=0.1)
-    touch(tmp_path / "mi/S001R04.edf")
-    touch(tmp_path / "mi/S001R06.edf")
-    corpus = RECIPES["physionet_mi"].continuous(tmp_path / "mi", runs=[6], sfreq=128)
-    assert [r.description["run"] for r in corpus.recordings] == [6]
-    assert corpus.read.keywords == dict(sfreq=128)
-    with pytest.raises(ValueError, match="tmax=4"):  # before a file is opened
-        RECIPES["physionet_mi"].labeled(tmp_path / "mi", tmin=5)
-
-
-@pytest.mark.parametrize(
-    ("exclude", "error", "message"),
-    [
-        ("tuab", TypeError, "'tuab'"),
-        (["tuab"], ValueError, "tuab"),
-        ([["P01", "P02", "P05"]], ValueError, "5 subjects"),
-    ],
-)
-def test_exclusions_that_cannot_be_meant(folder, exclude, error, message):
-    with pytest.raises(error, match=message):
-        RECIPE.continuous(folder, exclude=exclude)
-
-
 def test_subjects_excluded_from_another_corpus_are_excluded(tmp_path, caplog):
     """Test subjects and excluded subjects of TUAB are in TUEG too, and the other way round."""
     for subject in ("aaaaaaaa", "aaaaaaab", "aaaaaaac", "aaaaaaad", "aaaaaaae"):
@@ -148,16 +118,6 @@ def test_new_labels_are_another_recording(labeled_folder, tmp_path):
     (labeled_folder / "P01_train.tsv").write_text("onset\n")
     with pytest.raises(ValueError, match=r"P01_train\.txt"):
         SignalStore.create(tmp_path / "store", corpus, verbose=0)
-
-
-def test_corpora_with_and_without_labels_are_not_mixed(labeled_folder, tmp_path):
-    labeled = RECIPE.labeled(labeled_folder)
-    others = own_recipe.corpus_of(labeled_folder, "others")
-    with pytest.raises(ValueError, match=r"own_recipe .* others"):
-        SignalStore.create(tmp_path / "store", [labeled, others], verbose=0)
-    other = replace(RECIPE, name="two", card={**own_recipe.CARD, "classes": ("W", "N1")})
-    with pytest.raises(ValueError, match=r"own_recipe .*rest, task.* two .*W, N1"):
-        SignalStore.create(tmp_path / "b", [labeled, other.labeled(labeled_folder)], verbose=0)
 
 
 NAME = "synthetic"

@@ -254,12 +254,9 @@ def test_resuming_with_other_labels_raises(nights, make_raw, tmp_path, what):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(dtype="int8"), "'int8'"),
-        (dict(on_error="skip"), "'warn', got 'skip'"),
         (dict(channels="C3"), "'C3'"),
         (dict(file="thesis.tex"), r"thesis\.tex"),
         (dict(file="store.json"), r"store\.json"),
-        (dict(file="samples.bin"), r"samples\.bin"),
     ],
 )
 def test_invalid_arguments_and_other_folders_are_not_written(arguments, message, tree, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,14 +43,6 @@ class RecipeContract:
         root = tmp_path_factory.mktemp(self.name)
         self.write(root)
         return root
-
-    def test_the_module_exports_the_functions_of_the_recipe(self):
-        assert self.recipe.name == self.name
-        assert {"name", "version", "subjects", "address"} <= set(self.recipe.card)
-        assert self.module.CARD is self.recipe.card
-        assert self.module.load == self.recipe.load
-        assert self.module.prepare is self.recipe.prepare
-        assert getattr(self.module, "cut", None) is self.recipe.cut
 
     def test_recordings_are_listed_and_selected_by_subject(self, corpus):
         recordings = self.recipe.recordings(corpus)
@@ -117,9 +108,3 @@ class RecipeContract:
             return
         store = check_same_windows(self.recipe, corpus, tmp_path / "store", **self.settings)
         assert store.classes == (self.classes or self.recipe.card["classes"])
-
-    def test_whole_recordings_are_preprocessed_in_another_process(self, corpus):
-        prepare = pickle.loads(pickle.dumps(self.recipe.prepare))
-        raw = prepare(self.recipe.recordings(corpus)[0])
-        assert raw.info["sfreq"] == self.recipe.card["sfreq"]
-        assert raw.preload

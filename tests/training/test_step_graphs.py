@@ -11,17 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from accelerate.state import AcceleratorState
 from accelerate.utils import recursively_apply
 from skorch.callbacks import Callback
 from support.small_estimators import classifier
 from support.small_runs import last_checkpoint, make_store, run
 from torch import nn
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from braindecode_pars import PARSNet
 from braindecode_pars._common import computing, step_graphs
 from braindecode_pars._common.step_graphs import CapturedStep, StepGraphs
 from braindecode_pars.pretext import (
@@ -73,46 +69,6 @@ def batch_of(name, device="cpu", n=8):
     keep[:, 3:] = torch.arange(n, device=device)[:, None] % 2 == 0
     positions = 0.1 * torch.rand(n, 5, 3, device=device)
     return dict(x=torch.randn(n, 5, 1000, device=device), positions=positions, keep=keep)
-
-
-class NoCopies(TorchDispatchMode):
-    """Fail where a tensor of the CPU meets one of the GPU."""
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        tensors = [t for t in tree_leaves((args, kwargs, out)) if isinstance(t, torch.Tensor)]
-        where = {t.device.type for t in tensors if t.ndim or t.device.type == "cuda"}
-        assert len(where) < 2, func
-        return out
-
-
-def forward_on_a_gpu_that_is_not_there(module, x):
-    """Run a forward pass on fake tensors; waiting for the GPU raises an error."""
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        for part in module.modules():
-            for tensors in (part._parameters, part._buffers):
-                for name, tensor in tensors.items():
-                    if tensor is not None:
-                        there = torch.empty(tensor.shape, dtype=tensor.dtype, device="cuda")
-                        kind = nn.Parameter if tensors is part._parameters else torch.Tensor.detach
-                        tensors[name] = kind(there)
-        x = x("cuda")
-        with NoCopies():
-            return module.train()(**x) if isinstance(x, dict) else module.train()(x)
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_no_task_makes_the_cpu_wait(name):
-    _, target = forward_on_a_gpu_that_is_not_there(TASKS[name](), lambda on: batch_of(name, on))
-    assert {t.device.type for t in tree_leaves(target)} == {"cuda"}
-
-
-@pytest.mark.parametrize(("drop", "kind"), [(0.0, "patch"), (0.5, "space_time")])
-def test_fine_tuning_does_not_make_the_cpu_wait(drop, kind):
-    size = {name: SIZES[name] for name in ("embed_dim", "num_layers")}
-    settings = dict(n_outputs=2, chs_info=[{"ch_name": "C3"}, {"ch_name": "C4"}], sfreq=100, **size)
-    net = PARSNet(**settings, n_times=1000, channel_drop_prob=drop, encoder_kind=kind)
-    forward_on_a_gpu_that_is_not_there(net, lambda on: torch.randn(4, 2, 1000, device=on))
 
 
 class GraphOfCPU:
@@ -170,14 +126,6 @@ def on_cpu(monkeypatch):
 def uncompiled(monkeypatch):
     """Capture without the compiler, which takes long."""
     monkeypatch.setattr(computing.TrainingNet, "torch_compile", lambda self, module, name: module)
-
-
-@pytest.fixture
-def fresh_accelerator():
-    """Let runs take another device than the runs before, which accelerate keeps."""
-    AcceleratorState._reset_state(reset_partial_state=True)
-    yield
-    AcceleratorState._reset_state(reset_partial_state=True)
 
 
 @pytest.fixture
@@ -363,29 +311,6 @@ def test_captured_steps_equal_the_others(name, precision):
     actual, expected = (cuda_steps(task, c, batches, precision=precision) for c in (True, False))
     assert actual[2] == (2 if name == "several lengths" else 1)
     assert_same_steps(actual, expected, 2e-3 if precision == "float32" else 2e-2)
-
-
-def assert_same_run_on_cuda(one, other):
-    actual, expected = map(last_checkpoint, (one, other))
-    exact = all(torch.equal(actual[key], expected[key]) for key in expected)
-    print("equal to the bit:", exact)
-    pd.testing.assert_frame_equal(columns_of(one), columns_of(other), rtol=5e-3)
-    for name, tensor in expected.items():
-        if name.startswith("module.") and not name.endswith("key.bias"):
-            difference = (actual[name] - tensor).norm() / tensor.norm().clamp(min=1e-3)
-            assert difference < 0.02, name
-
-
-@needs_cuda
-@pytest.mark.usefixtures("uncompiled", "fresh_accelerator")
-@pytest.mark.parametrize("name", CHANGES)
-def test_captured_run_equals_uncaptured_run(name, store, tmp_path, monkeypatch, caplog):
-    settings = CHANGES[name] | dict(device="cuda", compile=True, num_workers=1)
-    with caplog.at_level(logging.INFO):
-        graphs = run(store, tmp_path / "graphs", **settings)
-    assert not log_of(caplog)
-    monkeypatch.setattr(StepGraphs, "MAX_KINDS", 0)
-    assert_same_run_on_cuda(graphs, run(store, tmp_path / "plain", **settings))
 
 
 class Waits(PARS):

@@ -9,7 +9,6 @@ import mne
 import numpy as np
 import pytest
 from braindecode.preprocessing import (
-    Filter,
     NotchFilter,
     Preprocessor,
     Rescale,
@@ -47,8 +46,6 @@ def test_json_and_back():
     [
         ("sfreq", 0, ValueError),
         ("band", (40, 0.5), ValueError),
-        ("band", (0, 40), ValueError),
-        ("notch", [float("nan")], ValueError),
         ("channels", [], ValueError),
         ("highpass", 0.5, ValueError),
     ],
@@ -123,7 +120,7 @@ def test_the_band_of_an_info_and_of_steps(edges, steps, sfreq, band):
 BAND = step("filter", l_freq=0.5, h_freq=30)
 IIR = step("filter", l_freq=4, h_freq=38, method="iir")
 AVERAGE, CZ = step("set_eeg_reference", ref_channels="average"), step("pick", picks=["Cz"])
-NO_FZ, NO_ECG = (step("drop_channels", ch_names=[name]) for name in ("Fz", "ECG"))
+NO_FZ = step("drop_channels", ch_names=["Fz"])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +129,6 @@ NO_FZ, NO_ECG = (step("drop_channels", ch_names=[name]) for name in ("Fz", "ECG"
         # Steps that were not applied are recorded as well.
         ([CZ], dict(band=(None, None), notch=(), reference="as recorded", scale=1.0)),
         ([step("notch_filter", freqs=np.array([60.0, 50.0, 150.0]))], dict(notch=(50.0, 60.0))),
-        ([step("notch_filter", freqs=None)], dict(notch=None)),  # MNE has searched for it
         ([step("rescale", scalings=1e6), step("numpy.multiply", factor=0.5), CZ], dict(scale=5e5)),
         # The narrowest filter counts; neither a band-stop nor a filter of other channels does.
         ([BAND, step("filter", l_freq=0.1, h_freq=60)], dict(band=(0.5, 30.0), filter=None)),
@@ -141,18 +137,14 @@ NO_FZ, NO_ECG = (step("drop_channels", ch_names=[name]) for name in ("Fz", "ECG"
         ([IIR, step("filter", l_freq=4)], dict(filter=None)),  # both
         # References
         ([step("set_eeg_reference")], dict(reference="average")),
-        ([step("set_eeg_reference", ref_channels=[])], dict(reference="as recorded")),
         ([AVERAGE, step("set_eeg_reference", ref_channels=["Cz"])], dict(reference="Cz")),
         ([step("set_eeg_reference", ref_channels={"C3": "A2"})], dict(reference=None)),
         # The average of chosen channels is that of their names.
         ([step("pick", picks=["C3", "C4", "Cz"]), AVERAGE], dict(reference="C3, C4, Cz")),
         ([NO_FZ, AVERAGE], dict(reference="C3, C4, Cz")),
         ([NO_FZ, AVERAGE, CZ], dict(reference=None)),
-        ([AVERAGE, NO_ECG], dict(reference="average")),
         ([step("pick", picks=np.array([0, 1, 2])), AVERAGE, CZ], dict(reference=None)),
         ([step("pick_types", eeg=True, exclude=["Fz"]), AVERAGE], dict(reference="C3, C4, Cz")),
-        # A step as a pair, of older versions of braindecode
-        ([("filter", {"l_freq": 1.0})], dict(band=(1.0, None), notch=())),
     ],
 )
 def test_what_steps_tell(info, steps, expected):
@@ -167,12 +159,10 @@ def own_function(signal, factor=1.0):
     ("preprocessor", "expected"),
     [
         (Preprocessor("filter", apply_on_array=False, l_freq=1, h_freq=40), dict(band=(1.0, 40.0))),
-        (Filter(l_freq=1, h_freq=40), dict(band=(1.0, 40.0))),
         (NotchFilter(freqs=50), dict(notch=(50.0,))),
         (SetEEGReference(ref_channels="average"), dict(reference="average")),
         (Rescale(scalings={"eeg": 1e3, "eog": 1.0}), dict(scale=1e3)),
         (Preprocessor(multiply, factor=1e6), dict(scale=1e6)),
-        (Preprocessor(mne.filter.filter_data, l_freq=1, h_freq=40), dict(band=(1.0, 40.0))),
     ],
 )
 def test_steps_of_braindecode(info, preprocessor, expected):
@@ -250,10 +240,8 @@ AMPLIFIED = dict(sfreq=200.0, band=(0.3, 75.0), amplifier=(0.5, 80.0))
         # a band that is wider at one edge or both, or not filtered at all
         (TRAINED, dict(band=(0.1, 35.0)), dict(band="filter")),
         (TRAINED, dict(band=(None, 40.0)), dict(band="filter")),
-        (TRAINED, dict(band=(None, None)), dict(band="filter")),
         # narrower at one edge
         (TRAINED, dict(band=(0.5, 35.0)), dict(band=None)),
-        (TRAINED, dict(band=(0.301, 35.1)), {}),
         # a rate too low for the band, whatever is known of the filters
         (TRAINED, dict(sfreq=64.0), dict(sfreq="resample", band=None)),
         # Without a low-pass filter in training, resampling is enough.
@@ -263,7 +251,6 @@ AMPLIFIED = dict(sfreq=200.0, band=(0.3, 75.0), amplifier=(0.5, 80.0))
         (AMPLIFIED, dict(sfreq=200.0, band=(1.0, 80.0)), dict(band=None)),
         # notch filters
         (TRAINED, dict(notch=()), dict(notch="notch_filter")),
-        (TRAINED, dict(notch=(10.0, 20.0)), dict(notch=None)),
         (TRAINED, dict(notch=(20.0, 50.0)), {}),  # 50 Hz is above the band
         (dict(notch=(50.0, 60.0), sfreq=110.0), dict(notch=(50.0,)), {}),
         # references
@@ -271,7 +258,6 @@ AMPLIFIED = dict(sfreq=200.0, band=(0.3, 75.0), amplifier=(0.5, 80.0))
         (TRAINED, dict(AS_RECORDED, channels=("C3", "Cz")), dict(reference=None, channels=None)),
         (MASTOIDS, dict(TRAINED, channels=("C3", "A1", "A2")), dict(reference="set_eeg_reference")),
         (MASTOIDS, dict(reference="M2, M1"), {}),
-        (MASTOIDS, dict(reference="M1"), dict(reference="set_eeg_reference")),
         (CHANGED, MASTOIDS, {}),
         (AS_RECORDED, CHANGED, dict(reference=None)),
         (dict(AS_RECORDED, **BIPOLAR), CHANGED, {}),  # the names tell the reference
@@ -280,7 +266,6 @@ AMPLIFIED = dict(sfreq=200.0, band=(0.3, 75.0), amplifier=(0.5, 80.0))
         (TRAINED, dict(scale=1e6), dict(scale="rescale")),
         (TRAINED, dict(channels=("EEG C3-Ref", "Fz", "T7", "CZ")), {}),
         (TRAINED, dict(channels=("Cz", "C3", "T3")), dict(channels="pick")),
-        (TRAINED, dict(window_seconds=20.0), dict(window_seconds="cut")),
     ],
 )
 def test_what_differs_and_its_repair(trained, entries, expected):
