@@ -1,5 +1,6 @@
 """Audit of a training/test split: shared subjects, recordings and samples, and confounds."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,54 +153,25 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     windows, signals = (_of_tables if is_table else _of_windows)(train, test)
     keys = windows["subject"].map(subjects.subject_key, na_action="ignore")
     same = [windows["recording"].to_numpy(object), keys.to_numpy(object)]
-    windows["recording"] = recording = pd.Series(table.factorize_rows(same)[0])
-    recordings = windows.groupby("recording").first()
-    is_test, subject, name = (windows[column] for column in ("is_test", "subject", "name"))
-    seen = subjects.SubjectKeys(subject[~is_test].dropna().unique())
-    shared = [name for name in subject.dropna().unique() if name in seen]
-    is_shared, is_overlap = recording.isin(recording[~is_test]), _overlaps(windows)
-    # Text of each window with a leak, such as the name of its recording
-    leaks = {
-        "shared_subjects": subject.where(subject.isin(shared)),
-        "shared_recordings": name.where(is_shared),
-        "overlapping_windows": (name + windows["start"].map(" at {:g}".format)).where(is_overlap),
-    }
-    if signals is not None:
-        leaks |= _copies(windows, signals, is_overlap)
-    labeled = windows.dropna(subset="class")
-    of_recording = labeled.dropna(subset="start").groupby("recording")["class"]
-    shares = labeled["class"].value_counts(normalize=True)
-    # Probability that all windows of each recording have the same class, if classes are random
-    p = of_recording.size().map(lambda n: (shares**n).sum()).prod()
-    if p < ALPHA["class_by_recording"] and (of_recording.nunique() == 1).all():
-        texts = name + ": " + windows["class"].astype(object)
-        leaks["class_by_recording"] = texts.where(is_shared)
-    findings, n_test = [], int(is_test.sum())
-    for kind, texts in leaks.items():
-        if len(found := texts[is_test].dropna()):
-            values = dict(n=len(found), n_windows=n_test, names=[*found.unique()])
-            findings.append(Finding(kind, values, "leak"))
-    n_related = max((finding.values["n"] for finding in findings), default=0)
-    for finding in (
-        *confounds.confounded_properties(recordings, labeled, (confounds.CONFOUNDS,)),
-        *confounds.order_of_recordings(recordings, labeled),
-        # A window that is on both sides counts once.
-        *confounds.order_within_recordings(labeled.drop_duplicates(["recording", "start"])),
-    ):
-        is_by_date = finding.values.get("sources", [confounds.BY_DATE]) == [confounds.BY_DATE]
-        if is_by_date and finding.values.get("p", 0) < ALPHA.get(finding.kind, 1):
-            findings.append(finding)
-    verdict = (
-        f"No leak was found between {len(windows) - n_test} training and {n_test} test windows"
-    )
+    windows["recording"] = table.factorize_rows(same)[0]
+    findings = [*_leaks(windows, signals), *_confounds(windows)]
+    return SplitAudit(findings, _verdict(windows, findings, has_signals=signals is not None))
+
+
+def _verdict(windows: pd.DataFrame, findings: list[Finding], has_signals: bool) -> str:
+    """Return one sentence: whether there is a leak, and what is unknown."""
+    n_test = int(windows["is_test"].sum())
+    n_related = max((f.values["n"] for f in findings if f.level == "leak"), default=0)
     if n_related:
-        verdict = (
+        text = (
             f"Leak: at least {n_related} of {n_test} test windows are related to training windows"
         )
+    else:
+        n_train = len(windows) - n_test
+        text = f"No leak was found between {n_train} training and {n_test} test windows"
     properties = windows[["start", "class", "subject", *confounds.PROPERTIES, "date"]].isna().any()
-    unknown = ["signals"] * is_table + [*properties.index[properties]]
-    verdict += f" (not checked, because unknown: {', '.join(unknown) or 'nothing'})."
-    return SplitAudit(findings, verdict)
+    unknown = [*([] if has_signals else ["signals"]), *properties.index[properties]]
+    return f"{text} (not checked, because unknown: {', '.join(unknown) or 'nothing'})."
 
 
 # The tables -------------------------------------------------------------------------------------
@@ -241,6 +213,56 @@ def _of_windows(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
 
 
 # The checks -------------------------------------------------------------------------------------
+
+
+def _leaks(windows: pd.DataFrame, signals: Windows | None) -> Iterator[Finding]:
+    """Yield each kind of leak, with the number of test windows and the names of examples."""
+    is_test, subject, recording = (windows[c] for c in ("is_test", "subject", "recording"))
+    seen = subjects.SubjectKeys(subject[~is_test].dropna().unique())
+    shared = [name for name in subject.dropna().unique() if name in seen]
+    is_shared, is_overlap = recording.isin(recording[~is_test]), _overlaps(windows)
+    times = windows["start"].map(" at {:g}".format)
+    # Kind of leak -> text of each window with this leak, such as the name of its recording
+    leaks = {
+        "shared_subjects": subject.where(subject.isin(shared)),
+        "shared_recordings": windows["name"].where(is_shared),
+        "overlapping_windows": (windows["name"] + times).where(is_overlap),
+    }
+    if signals is not None:
+        leaks |= _copies(windows, signals, is_overlap)
+    if _has_one_class_per_recording(windows):
+        classes = windows["name"] + ": " + windows["class"].astype(object)
+        leaks["class_by_recording"] = classes.where(is_shared)
+    for kind, texts in leaks.items():
+        if n := texts[is_test].count():
+            values = dict(n=int(n), n_windows=int(is_test.sum()))
+            names = [*texts[is_test].dropna().unique()]
+            yield Finding(kind, values | {"names": names}, "leak")
+
+
+def _has_one_class_per_recording(windows: pd.DataFrame) -> bool:
+    """Return whether each recording has one class, and this is not by chance."""
+    labeled = windows.dropna(subset=["class", "start"])
+    of_recording = labeled.groupby("recording")["class"]
+    shares = windows["class"].value_counts(normalize=True)
+    # Probability that all windows of each recording have the same class, if classes are random
+    p = of_recording.size().map(lambda n: (shares**n).sum()).prod()
+    return p < ALPHA["class_by_recording"] and (of_recording.nunique() == 1).all()
+
+
+def _confounds(windows: pd.DataFrame) -> Iterator[Finding]:
+    """Yield properties and times that the class varies with."""
+    labeled = windows.dropna(subset="class")
+    recordings = windows.groupby("recording").first()
+    for finding in (
+        *confounds.confounded_properties(recordings, labeled, (confounds.CONFOUNDS,)),
+        *confounds.order_of_recordings(recordings, labeled),
+        # A window that is on both sides counts once.
+        *confounds.order_within_recordings(labeled.drop_duplicates(["recording", "start"])),
+    ):
+        is_by_date = finding.values.get("sources", [confounds.BY_DATE]) == [confounds.BY_DATE]
+        if is_by_date and finding.values.get("p", 0) < ALPHA.get(finding.kind, 1):
+            yield finding
 
 
 def _overlaps(windows: pd.DataFrame) -> pd.Series:
