@@ -336,3 +336,15 @@ def test_the_page_loads_a_selfeeg_encoder(tmp_path, monkeypatch):
     assert changed(probe, encoder) == set()
     assert len(probe.load_report_.loaded) == len(encoder.state_dict()) - 2
     assert probe.score(windows) > 0.5
+
+
+def test_files_of_biot_are_for_16_or_18_channels(tmp_path):
+    channels = FOUNDATION_MODELS["BIOT"].channels
+    chs_info = [{"ch_name": channel} for channel in channels]
+    file = save(published("BIOT", n_chans=18, chs_info=chs_info).state_dict(), tmp_path)
+    with pytest.raises(ValueError, match="channels C3-A2, C4-A1,"):
+        classifier("BIOT", file).fit(recording())
+    clf = classifier("BIOT", file).fit(recording(names=[*TEN_TWENTY, "A1", "A2"]))
+    assert clf.net_.module_.network.n_chans == 18
+    bipolar = classifier("BIOT", file).fit(recording(names=channels))
+    assert torch.equal(bipolar.net_.module_.prepare.weights, torch.eye(18))

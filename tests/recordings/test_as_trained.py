@@ -254,3 +254,13 @@ def test_a_model_of_other_electrodes_of_the_same_names(names):
     assert not prepared.missing + prepared.not_rereferenced + prepared.differences
     np.testing.assert_allclose(prepared.signals, (noise - noise[0])[::-1], atol=1e-9)
     assert rereferenced(Derivation("A5", "A5"), "M1, M2", names, names) is None
+
+
+def test_gaps_do_not_count():
+    """MNE fills what was not recorded with zeros."""
+    signal = np.random.default_rng(0).standard_normal(2000)
+    signal[500:900] = 0
+    raw = recording(signal)
+    assert flat_clipped_durations(raw, ["E0"])["E0"].flat == 4.0
+    raw.set_annotations(mne.Annotations([5.0], [4.0], ["BAD_ACQ_SKIP"]))
+    assert flat_clipped_durations(raw, ["E0"])["E0"] == FlatClippedDuration(0.0, 0.0)

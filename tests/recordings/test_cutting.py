@@ -218,3 +218,12 @@ def test_marks_in_the_table_of_events_count(tmp_path, mark, kept):
     root = bids(tmp_path, [(0, 30, "rest"), mark])
     windows = folder.load(root, labels=["rest"], window_seconds=10, sfreq=100, **NO_FILTERS)
     assert starts(windows) == kept
+
+
+def test_marks_are_no_labels(tmp_path):
+    rows = [(0, 20, "rest"), (20, 10, "task"), (5, 10, "boundary"), (1, 12, "EDGE boundary")]
+    rows += [(0, 10, "Comment/BAD_x"), (3, 15, "-99")]
+    windows = folder.load(bids(tmp_path, rows), window_seconds=10, sfreq=100, **NO_FILTERS)
+    assert windows.datasets[0].window_kwargs[-1][1]["mapping"] == {"rest": 0, "task": 1}
+    with pytest.raises(ValueError, match="'bad trial'"):
+        folder.load(tmp_path, labels={"rest": "bad trial"}, **NO_FILTERS)

@@ -145,3 +145,15 @@ def test_files_that_are_no_recordings(tmp_path):
     for name, problem in problems.items():
         with pytest.raises(ValueError, match=rf"{name} .*{problem}"):
             open_recording(tmp_path / name)
+
+
+def test_texts_of_the_header_may_be_filled_up_with_zeros(tmp_path):
+    """Zeros behind a label are left out; a unit with them is volts for MNE."""
+    signals = np.tile(np.arange(200), (3, 1))
+    how = dict(labels=["EEG C3\0\0", "EEG C4\0", "EMG\0"], kind="EDF+C")
+    raw = read_recording(write_edf_records(tmp_path / "a.edf", signals, [0, 1], **how))
+    assert kinds(raw) == {"EEG C3": "eeg", "EEG C4": "eeg", "EMG": "misc"}
+    np.testing.assert_allclose(raw.get_data().max(axis=1), 199e-6, rtol=1e-6)
+    write_edf_records(tmp_path / "b.edf", signals, [0, 1], units=["uV", "uV\0", "uV"], **how)
+    with pytest.warns(UserWarning, match=r"1 of 3 signals .*EEG C4 \(uV\\0\)"):
+        open_recording(tmp_path / "b.edf")

@@ -15,6 +15,7 @@ from braindecode_pars.recordings.readers import (
     read_recording,
 )
 from braindecode_pars.windows.marks import continuous_segments
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 from braindecode_pars.windows.recorded_steps import recorded, remember_edges
 
 NOISE = np.random.default_rng(0).integers(-300, 300, (3, 600))
@@ -137,3 +138,21 @@ def test_an_edge_is_that_of_the_eeg_channels():
     steps = recorded(info, [dict(fn=step[0], kwargs=step[1])])
     assert (steps.band, steps.amplifier) == ((0.5, 35.0), (0.2, 70.0))
     assert recorded(mne.pick_info(info, [0])).amplifier == (0.1, None)  # 100 Hz is no filter
+
+
+def test_records_without_or_in_disorder_of_times_are_refused(tmp_path):
+    file = write_edf_records(tmp_path / "a.edf", SIGNALS, [0, 1, 4, 3, 5, 6])
+    with pytest.raises(ValueError, match="discontinuous"):
+        read_edf(file)
+    file.write_bytes(file.read_bytes().replace(b"+3\x14\x14", b"\0\0\0\0"))
+    with pytest.raises(ValueError, match="damaged"):
+        read_edf(file)
+
+
+def test_several_amplifiers_give_the_narrowest_band():
+    bands = [(0.1, 100.0), (0.5, None), (None, 70.0)]
+    assert agreed([Preprocessing(amplifier=band) for band in bands]).amplifier == (0.5, 70.0)
+    assert agreed([Preprocessing(amplifier=(0.5, 70.0)), Preprocessing()]).amplifier == (0.5, 70.0)
+    assert agreed([Preprocessing(sfreq=1)]).amplifier is None
+    apart = [Preprocessing(amplifier=band) for band in ((0.1, 10.0), (20.0, 70.0))]
+    assert agreed(apart).amplifier is None

@@ -284,3 +284,14 @@ def test_labels_of_two_classes_do_not_overlap(labels):
     annotations = mne.Annotations(*zip(*labels, strict=True))
     with pytest.raises(ValueError, match=r"labels '\w' \(\d+ s to \d+ s\) and '\w'"):
         labels_within(annotations, {"a": "a", "b": "b"}, RAW, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("onset", "others"),
+    [(2, dict(duration=None, response_time=1, time=1)), (None, dict(weekend=1))],
+)
+def test_other_columns_are_ignored(onset, others):
+    """Tables of BIDS have the sample next to the onset, and may have no durations."""
+    times = others if onset is None else dict(onset=onset, **others)
+    table = pd.DataFrame({"file": ["a", "b"], "label": "W", **times})
+    assert [one.segments for one in labels_of_files(table, ROOT, FILES)] == [((onset, 0, "W"),)] * 2

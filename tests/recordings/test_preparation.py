@@ -142,3 +142,9 @@ def test_division_by_subject():
     assert of_train.count({"train"}) == 8
     assert of_train.count({"valid"}) == 2
     assert "split" not in recordings[0].description
+
+
+def test_frequencies_above_the_band_are_removed():
+    t = np.arange(60 * 500) / 500
+    raw = filter_and_resample(recording(np.sin(2 * np.pi * 96 * t), 500.0))
+    assert amplitude(raw.get_data()[0], 96.0, 200.0) < 0.01

@@ -166,3 +166,26 @@ def test_the_folder_of_the_data_and_the_working_directory(tmp_path, monkeypatch)
     assert read_table("participants.tsv", data)["site"].tolist() == ["Bonn"]
     with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
         read_table("absent.csv", data)
+
+
+def test_the_table_makes_no_eeg_of_a_signal_without_a_scale(tmp_path):
+    (tmp_path / "a.dat").write_bytes(bytes(range(200)))
+    gains = ["a.dat 16 10/uV 16 0 0 0 0 C3", "a.dat 16 0/uV 16 0 0 0 0 C4"]
+    (tmp_path / "a.hea").write_text("\n".join(["a 2 100 50", *gains]))
+    (tmp_path / "a_channels.tsv").write_text("name\ttype\nC3\tEEG\nC4\tEEG\n")
+    assert read_with_tables(tmp_path / "a.hea").get_channel_types() == ["eeg", "misc"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("name", "label", 1), "column 'name', got"),
+        (lambda text: text + "T8\tEOG\tuV\tgood\n", "'T8' .*twice"),
+        (lambda text: text + "O1\tEEG\tuV\tgood\tx\n", "line 8"),
+    ],
+)
+def test_odd_tables_of_channels_that_are_not_clear(tmp_path, change, message):
+    root = bids(tmp_path, subjects=("01",))
+    next(root.glob("sub-01/**/*_channels.tsv")).write_text(change(CHANNELS))
+    with pytest.raises(ValueError, match=rf"_channels\.tsv.*{message}"):
+        open_recording(file_of(root))
