@@ -5,8 +5,9 @@ neuroatlas-bench 0.1.1 (Kontras et al. 2026, arXiv 2605.14698). That package is 
 none of its code is used.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -176,7 +177,17 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir,
         return {"features": windows_estimator.check_finite(torch.cat(tokens)).numpy()}
 
 
-def neuroatlas_scores(methods: Mapping[str, Any], windows_ds: Any, **options: Any) -> pd.DataFrame:
+def neuroatlas_scores(
+    methods: Mapping[str, Any],
+    windows_ds: Any,
+    *,
+    test_subjects: Sequence | None = None,
+    seeds: Sequence[int] = (0,),
+    dataset: str = "",
+    out: str | Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+) -> pd.DataFrame:
     """Score features by the leave-one-subject-out protocol of NeuroAtlas.
 
     Each subject is tested in turn. Of the other subjects, one tenth (rounded up) are validation
@@ -190,10 +201,9 @@ def neuroatlas_scores(methods: Mapping[str, Any], windows_ds: Any, **options: An
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions, for example of
         ``datasets.eegmat.load(folder, **EEGMAT)``.
-    **options : Any
-        Arguments of :func:`~braindecode_pars.evaluation.leave_one_subject_out`, such as ``seeds``.
-        The seeds are those of random encoders and of pretraining in ``fit``; the splits do not
-        depend on them.
+    test_subjects, seeds, dataset, out, n_jobs, verbose
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The seeds are those of
+        random encoders and of pretraining in ``fit``; the splits do not depend on them.
 
     Returns
     -------
@@ -227,7 +237,17 @@ def neuroatlas_scores(methods: Mapping[str, Any], windows_ds: Any, **options: An
     """
     probes = {name: NeuroAtlasProbe(transformer) for name, transformer in methods.items()}
     with windows_estimator.features_computed_once():
-        return leave_one_subject_out(probes, windows_ds, **options, equal_sizes=False)
+        return leave_one_subject_out(
+            probes,
+            windows_ds,
+            test_subjects=test_subjects,
+            seeds=seeds,
+            dataset=dataset,
+            out=out,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            equal_sizes=False,
+        )
 
 
 def neuroatlas_summary(scores: pd.DataFrame, metric: str = "balanced_accuracy") -> pd.DataFrame:
