@@ -59,8 +59,8 @@ class Pretraining(NamedTuple):
 #: subjects, an epoch has 30 steps.
 LONG = "PARS, windows of 4 s, 67 epochs"
 KINDS = {
-    "PARS": Pretraining(False, 10.0, None, ("4 to 40 Hz",)),
-    "PARS, sham": Pretraining(True, 10.0, None, ("4 to 40 Hz",)),
+    "PARS": Pretraining(False, 10.0, None, (*BANDS,)),
+    "PARS, sham": Pretraining(True, 10.0, None, (*BANDS,)),
     "PARS, windows of 4 s": Pretraining(False, 4.0, 10, (*BANDS,)),
     "PARS, sham, windows of 4 s": Pretraining(True, 4.0, 10, (*BANDS,)),
     LONG: Pretraining(False, 4.0, 67, (*BANDS,)),
