@@ -127,7 +127,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     """
     if not isinstance(frame, Mapping):
         return _agreement_of_night(frame, expert)
-    if not frame or frame.keys() != expert.keys():
+    if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
         raise ValueError("frame and expert must be mappings with the same nights, at least one.")
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)
