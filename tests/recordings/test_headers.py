@@ -10,6 +10,7 @@ from support.edf_files import write_edf_records
 
 from braindecode_pars.recordings import readers
 from braindecode_pars.recordings.readers import (
+    edf_signals,
     open_recording,
     read_edf,
     read_recording,
@@ -120,6 +121,16 @@ def test_a_file_with_gaps_is_refused(tmp_path, suffix, letter):
 def test_files_without_gaps_are_read_as_by_mne(tmp_path, onsets, kind):
     file = write_edf_records(tmp_path / "a.edf", SIGNALS, onsets, kind=kind)
     assert continuous_segments(read_edf(file)) == [(0, 600)]
+
+
+def test_units_rates_and_gaps_of_the_header(tmp_path):
+    file = write_edf_records(tmp_path / "a.edf", SIGNALS, ONSETS, units=["uV", "mV"])
+    signals, has_gaps = edf_signals(file)
+    assert (signals["unit"].tolist(), has_gaps) == (["uV", "mV"], True)
+    assert signals["sfreq"].tolist() == [100, 100]
+    assert signals["is_scaled"].all()
+    whole = write_edf_records(tmp_path / "b.edf", SIGNALS, range(6), units=["uV", "mV"])
+    assert not edf_signals(whole)[1]
 
 
 def test_short_gaps_add_up(tmp_path):
