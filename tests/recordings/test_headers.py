@@ -65,9 +65,9 @@ def test_the_filters_are_those_of_the_eeg(tmp_path, filters, band):
     assert recorded(readers.read_recording(file).info).band == band
 
 
-def test_signals_of_one_label_and_several_rates(tmp_path):
+@pytest.mark.parametrize("labels", [["EEG C3", "flow", "flow"], ["EEG C3", "", ""]])
+def test_signals_of_one_label_and_several_rates(tmp_path, labels):
     """The rate is that of the EEG, with the header alone, too."""
-    labels = ["EEG C3", "flow", "flow"]
     file = edf(tmp_path / "a.edf", labels, [(216, 8, ["100", "50", "150"])])
     for preload in (True, False):
         raw = readers.read_recording(file, preload=preload)
