@@ -525,7 +525,10 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
             if Path(side).suffix.lower() not in (".csv", ".tsv"):
                 return datasets.load(side, **reading_of(side, options))
             if options:
-                raise ValueError(f"{side} is a table, which has no options. Omit the options.")
+                raise ValueError(
+                    f"{side} is a table of windows, but {', '.join(sorted(options))} applies to "
+                    "recordings only. Omit the options for reading recordings."
+                )
             return read_table(side, Path())
 
         result = evaluation.audit_split(read(train), read(test))

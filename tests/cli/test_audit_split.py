@@ -44,7 +44,7 @@ def test_the_exit_code_shows_a_leak_in_tables():
         ("train.csv", "unknown.csv", "required columns subject"),
         ("train.csv", "text.csv", "stop must be numbers"),
         ("train.csv", "simulated", "Pass two"),
-        ("train.csv", "other.tsv --low 1", "no options"),
+        ("train.csv", "other.tsv --low 1", "recordings only"),
     ],
 )
 def test_mistakes_end_with_a_message(train, test, text):
