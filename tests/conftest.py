@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "not slow" or is_named or not collection_path.match("test_*.py"):
         return None
     text = collection_path.read_text(encoding="utf-8")
-    return True if "\npytestmark = pytest.mark.slow\n" in text else None
+    return True if re.search(r"^pytestmark = \[?pytest.mark.slow\b", text, re.M) else None
 
 
 def pytest_collection_finish() -> None:
@@ -57,7 +58,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionfinish() -> None:
     gc.collect()  # pytest reports errors of objects that are deleted here
-    gc.unfreeze()  # Hypothesis, if it is imported now, searches for references to a generator
+    gc.unfreeze()
 
 
 def pytest_unconfigure() -> None:

@@ -152,9 +152,11 @@ def marked(case):
     """Mark what repeats a check on a memory map; check_readonly_memmap_input fits on one."""
     values, marks = getattr(case, "values", case), getattr(case, "marks", ())
     name = CHECKS.kwargs["ids"](values[1])
-    is_slow = "(readonly_memmap" in name
-    is_slow |= not isinstance(values[0], FlatProbe) and name in LONG
-    return pytest.param(*values, marks=[*marks, *([pytest.mark.slow] if is_slow else [])])
+    if "(readonly_memmap" in name:
+        marks = [*marks, pytest.mark.slow, pytest.mark.nightly]
+    elif not isinstance(values[0], FlatProbe) and name in LONG:
+        marks = [*marks, pytest.mark.slow]
+    return pytest.param(*values, marks=marks)
 
 
 @pytest.mark.parametrize(CHECKS.args[0], map(marked, CHECKS.args[1]), **CHECKS.kwargs)

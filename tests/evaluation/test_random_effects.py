@@ -297,6 +297,7 @@ def test_the_minimum_detectable_difference_has_80_percent_power():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("shape", "names"),
     [
@@ -316,6 +317,7 @@ def test_the_false_positive_rate_is_5_percent(shape, names, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_rate_with_three_pretrainings(monkeypatch):
     test_rates = rates_of(monkeypatch)
     for name, components in test_rates.measured_pretrainings().items():
@@ -324,6 +326,7 @@ def test_the_rate_with_three_pretrainings(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_rate_where_each_draw_has_its_own_subjects(monkeypatch):
     test_rates = rates_of(monkeypatch)
     components = test_rates.measured_nested()["nights"]

@@ -16,7 +16,7 @@ from braindecode_pars.study.study_plan import check_settings
 from fuzz import folders, small
 from fuzz.outcomes import CLEAR_ERRORS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 #: Files that other programs may have in a folder.
 FOREIGN = {

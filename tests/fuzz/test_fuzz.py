@@ -12,7 +12,7 @@ import torch
 from fuzz import folders
 from fuzz.outcomes import OPENING, RAW, WRONG, judge
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -26,7 +26,7 @@ from fuzz import folders, small
 
 N_KILLS = 50
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def _child(function: Callable[..., Any], arguments: tuple, started: Any, ended: Any) -> None:

@@ -9,7 +9,7 @@ from support.encoded_samples import (
     assert_float32_is_exact,
 )
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 
 def test_errors_of_drawn_signals():
