@@ -7,7 +7,6 @@ and scale. If the conversion is not possible, an error is raised.
 
 import inspect
 import json
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,6 +20,7 @@ from braindecode.models import biot, eegpt, labram
 from torch import Tensor, nn
 
 from braindecode_pars._common import channel_names, checks, model_files
+from braindecode_pars.baselines.window_features import known_rate
 from braindecode_pars.windows.amplitudes import AmplitudeRange
 from braindecode_pars.windows.picking import find_channels
 
@@ -190,25 +190,13 @@ class Prepare(nn.Module):
 
     def __init__(self, input_format: InputFormat, sfreq: float | None, names: Sequence[str]):
         super().__init__()
-        if sfreq is None:
-            raise ValueError(
-                "The sampling rate of the windows is unknown, but pretrained weights require it. "
-                "Pass sfreq, in Hz."
-            )
-        self.input_format, self.sfreq = input_format, sfreq
+        self.input_format, self.sfreq = input_format, known_rate(sfreq)
         # A ratio with a large denominator would need a resampling kernel of hundreds of megabytes.
         # A relative error of 1e-4 is about half a sample in a window of 30 s. The kernel is
         # computed once and not saved with the weights.
-        exact = Fraction(float(input_format.sfreq)) / Fraction(float(sfreq))
+        exact = Fraction(input_format.sfreq) / Fraction(self.sfreq)
         candidates = (exact.limit_denominator(maximum) for maximum in (10, 100, 1000, 10_000))
-        ratio = next((ratio for ratio in candidates if abs(ratio / exact - 1) < 1e-4), None)
-        if ratio is None:
-            raise ValueError(
-                f"Windows at {sfreq:g} Hz cannot be resampled to {input_format.sfreq:g} Hz, the "
-                "sampling rate of the network. Check that sfreq is in Hz, or resample the "
-                f"recordings with raw.resample({input_format.sfreq:g})."
-            )
-        self.ratio = ratio
+        self.ratio = next(ratio for ratio in candidates if abs(ratio / exact - 1) < 1e-4)
         rates = self.ratio.denominator, self.ratio.numerator
         self.resample = torchaudio.transforms.Resample(*rates, dtype=torch.float32)
         for name, kernel in [*self.resample.named_buffers()]:
@@ -370,9 +358,9 @@ def read_weights(
     ------
     FileNotFoundError
         If the file, folder or model does not exist, or the folder contains no
-        ``model.safetensors``, for example because it contains an encoder of this package.
-    ValueError
-        If the file is corrupt or contains objects other than tensors.
+        ``model.safetensors``.
+    pickle.UnpicklingError
+        If a file of ``torch.save`` contains objects other than tensors.
 
     Notes
     -----
@@ -381,17 +369,9 @@ def read_weights(
     imports and calls any function that the configuration names.
     """
     file = Path(source).expanduser()
-    if file.suffix in _ENDINGS and not file.is_file():
-        raise FileNotFoundError(f"The weights file {file} does not exist. Correct the path.")
-    if file.is_file():
+    if file.suffix in _ENDINGS:
         return _tensors_in(file), {}
     folder = model_files.model_folder(source)
-    if not (folder / "model.safetensors").is_file():
-        raise FileNotFoundError(
-            f"{folder} does not contain model.safetensors, the weights of {network.__name__}. Pass "
-            f"the path of the weights file. For an encoder of this package, use "
-            f"PARSClassifier(encoder={source!r})."
-        )
     config, params = folder / "config.json", {}
     for name, value in (json.loads(config.read_bytes()) if config.is_file() else {}).items():
         if name in inspect.signature(network).parameters and name not in _OF_SIGNALS:
@@ -402,23 +382,11 @@ def read_weights(
 
 
 def _tensors_in(file: Path) -> dict[str, Tensor]:
-    try:
-        if file.suffix == ".safetensors":
-            return safetensors.torch.load_file(file)
-        content = torch.load(file, map_location="cpu", weights_only=True)
-    except (safetensors.SafetensorError, pickle.UnpicklingError, EOFError, RuntimeError) as error:
-        raise ValueError(
-            f"{file} cannot be read: it is corrupt, or contains objects other than tensors. Save "
-            "only the state_dict() of the network."
-        ) from error
-    if isinstance(content, Mapping):
-        content = next((content[name] for name in _CONTAINERS if name in content), content)
-    if not isinstance(content, Mapping):
-        raise ValueError(
-            f"{file} must contain a dict of tensors, got {type(content).__name__}. Save the "
-            "state_dict() of the network."
-        )
-    return {str(name): tensor for name, tensor in content.items() if isinstance(tensor, Tensor)}
+    if file.suffix == ".safetensors":
+        return safetensors.torch.load_file(file)
+    content = torch.load(file, map_location="cpu", weights_only=True)
+    tensors = next((content[name] for name in _CONTAINERS if name in content), content)
+    return {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
 
 
 def load_network(
@@ -444,7 +412,7 @@ def load_network(
     ------
     ValueError
         If a tensor before the last layer is missing in the file, has another shape, or contains
-        values that are not finite real numbers.
+        NaN or infinity.
 
     Warns
     -----
@@ -452,27 +420,16 @@ def load_network(
         If the file contains tensors that are not used.
     """
     mapping, state = getattr(network, "mapping", None) or {}, network.state_dict()
-    used_tensors: dict[str, Tensor] = {}
-    broken = []
     new_prefixes = (f"{HEAD}.", "chans_id")  # EEGPT computes chans_id from the channels
+    used_tensors: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         name = name.removeprefix(_PREFIXES[0]).removeprefix(_PREFIXES[1])
         name = mapping.get(name, name)
         if name == "temporal_embedding" and name in state:
             # A shorter window uses the embeddings of the first patches, as in the authors' code.
             tensor = tensor[:, : state[name].shape[1]]
-        if name.startswith(new_prefixes):
-            continue
-        used_tensors[name] = tensor
-        is_real = name not in state or tensor.is_floating_point() >= state[name].is_floating_point()
-        has_values = tensor.layout is torch.strided and not tensor.is_meta
-        if not (is_real and has_values and tensor.isfinite().all()):
-            broken.append(name)
-    if broken:
-        raise ValueError(
-            f"{source} contains tensors with values that are not finite real numbers: "
-            f"{checks.format_list(broken)}. Use a file with valid weights."
-        )
+        if not name.startswith(new_prefixes):
+            used_tensors[name] = tensor
     report = model_files.load_tensors(network, used_tensors, source, strict=False)
     missing = [
         name for name in (*report.missing, *report.reshaped) if not name.startswith(new_prefixes)
@@ -483,6 +440,11 @@ def load_network(
             "Tensors before the last layer that are missing or have another shape: "
             f"{checks.format_list(missing)}. If the weights were trained with other "
             "network_params, pass these network_params."
+        )
+    if broken := [name for name in report.loaded if not used_tensors[name].isfinite().all()]:
+        raise ValueError(
+            f"{source} contains NaN or infinity in the tensors {checks.format_list(broken)}. Use a "
+            "file with valid weights."
         )
     if report.unexpected:
         checks.warn_user(

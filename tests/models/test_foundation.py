@@ -5,6 +5,7 @@ No file can be downloaded here. The weights are those of small models, made on t
 
 from __future__ import annotations
 
+import pickle
 import re
 import textwrap
 from pathlib import Path
@@ -252,8 +253,7 @@ def with_lost(change):
             rf"34 of 37 tensors loaded.*: {LOST}\.",
         ),
         (with_lost(lambda tensor: torch.zeros(3)), rf"1 reshaped \(such as {LOST}"),
-        (with_lost(lambda tensor: tensor * torch.nan), rf"finite.*: {LOST}\."),
-        (lambda tensors: [*tensors.values()], "state_dict"),
+        (with_lost(lambda tensor: tensor * torch.nan), rf"NaN.*{LOST}\."),
     ],
 )
 def test_files_that_are_no_weights_of_the_network_are_refused(cbramod, content, message, tmp_path):
@@ -270,7 +270,7 @@ class Code:
 def test_pickled_code_is_not_executed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     torch.save({"state_dict": published("CBraMod").state_dict(), "hook": Code()}, "evil.pt")
-    with pytest.raises(ValueError, match=r"evil\.pt.*state_dict"):
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
         classifier("CBraMod", "evil.pt").fit(recording())
     assert not Path("code-was-run").exists()
 
@@ -322,8 +322,6 @@ def test_methods_by_name(tmp_path):
     assert {m.head_epochs for m in methods.values()} == {2}
     with pytest.raises(ValueError, match="'bendr:file'"):
         make_methods(["bendr:file"])
-    with pytest.raises(ValueError, match=r"cbramod:w.*volts"):
-        make_methods(["cbramod:w"], subject_centering=True)
 
 
 def test_the_page_loads_a_selfeeg_encoder(tmp_path, monkeypatch):
