@@ -86,7 +86,7 @@ def controls(
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. At least two are required.
+        Estimators by method name. :func:`control_gains` requires at least two.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     controls : sequence of str
@@ -120,8 +120,7 @@ def controls(
     Raises
     ------
     ValueError
-        If there are fewer than two methods, or a control is unknown or duplicate. Also the errors
-        of the protocols.
+        If a control is unknown or duplicate. Also the errors of the protocols.
     FoldError
         If a fit fails.
 
@@ -170,12 +169,6 @@ def controls(
     checks.positive().check("edge", edge)
     checks.positive().check("patch_seconds", patch_seconds)
     splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
-    if len(estimators) < 2:
-        only = ", ".join(estimators)
-        raise ValueError(
-            f"controls() compares methods and requires at least 2 estimators, got only {only}. Add "
-            "an estimator to compare with, such as a random encoder."
-        )
     if out is not None:
         out = Path(out).expanduser()
         ResultsFolder(out, "controls", marks=(f"{UNCHANGED}/",)).check()
@@ -210,14 +203,11 @@ def controls(
 
 def _filtering(windows: Windows) -> str:
     """Return a sentence with the number of recordings that were filtered before windowing."""
-    rows = range(len(windows.recordings))
-    n_filtered = sum(changed_signals.whole_recording(windows, row) is not None for row in rows)
-    text = f"{n_filtered} of {len(rows)} recordings were high-pass filtered before windowing"
-    if n_filtered == len(rows):
-        return text
+    n = len(windows.recordings)
+    n_filtered = sum(changed_signals.whole_recording(windows, i) is not None for i in range(n))
     return (
-        f"{text}; in the other recordings, each window was filtered separately, which leaves low "
-        "frequencies near its ends"
+        f"{n_filtered} of {n} recordings were high-pass filtered before windowing. The windows of "
+        "other recordings are filtered separately, which leaves low frequencies near their ends."
     )
 
 
@@ -328,12 +318,6 @@ def control_gains(
         raise ValueError(
             f"The scores do not contain the method against={against!r}. Use one of {available}."
         )
-    if UNCHANGED not in rows["control"].tolist():
-        available = ", ".join(map(str, dict.fromkeys(rows["control"])))
-        raise ValueError(
-            f"The scores contain no rows with control {UNCHANGED!r} (the original windows), only "
-            f"{available}. Add the scores of the original windows."
-        )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
@@ -440,25 +424,32 @@ def describe_controls(gains: pd.DataFrame) -> str:
     >>> print(describe_controls(gains))
     With 4 training subjects, PARS scores significantly higher than random encoder: difference \
 +0.040 (uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
-significantly above zero in the control analysis 'high-pass filtered' (+0.003, CI -0.010 to \
-0.020). It remains significantly above zero, without a significant reduction, in the control \
-analysis 'time-shuffled' (+0.041, CI 0.020 to 0.060).
+significantly above zero on the control signals 'high-pass filtered' (+0.003, CI -0.010 to 0.020). \
+The difference remains significantly above zero, without a significant reduction, on the control \
+signals 'time-shuffled' (+0.041, CI 0.020 to 0.060).
     Low-frequency activity can come from the eyes, sweat, movement or the brain; the control \
 'slow' does not distinguish these sources.
     """
     tables.check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
+    is_improvement = (gains["gain_p"] < LEVEL) & (gains["gain"] > 0)
+    is_above_zero = (gains["without_p"] < LEVEL) & (gains["without"] > 0)
+    is_reduced = (gains["lost_p"] < LEVEL) & (gains["lost"] > 0)
+    is_larger = (gains["lost_p"] < LEVEL) & (gains["lost"] < 0)
+    outcomes = [is_larger, is_reduced & is_above_zero, is_reduced, is_above_zero]
+    gains = gains.assign(
+        is_improvement=is_improvement,
+        outcome=np.select(outcomes, ["larger", "smaller", "removed", "kept"], "unclear"),
+    )
     signals = gains[gains["control"] != "labels"]
-    paragraphs, not_significant, removing = [], [], set()
+    paragraphs, not_significant = [], []
     for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
         first = rows.iloc[0]
-        if not (first["gain_p"] < LEVEL and first["gain"] > 0):
-            n, gain = f"{first['n_train_subjects']:g}", f"{first['gain']:+.3f}"
-            name = f"{first['method']} with {n} training subjects"
-            not_significant.append(f"{name} ({gain}, CI {_interval(first, 'gain')})")
-            continue
-        kinds = rows.apply(_kind, axis=1)
-        removing |= {*rows["control"][kinds == "removed"]}
-        paragraphs.append(_describe_gain(rows, kinds, signals["dataset"].nunique() > 1))
+        if first["is_improvement"]:
+            paragraphs.append(_describe_gain(rows, signals["dataset"].nunique() > 1))
+        else:
+            name = f"{first['method']} with {first['n_train_subjects']:g} training subjects"
+            interval = _interval(first, "gain")
+            not_significant.append(f"{name} ({first['gain']:+.3f}, CI {interval})")
     if not_significant:
         against = signals["against"].iloc[0]
         paragraphs.append(
@@ -466,47 +457,14 @@ analysis 'time-shuffled' (+0.041, CI 0.020 to 0.060).
             f"{'; '.join(not_significant)}. For these methods, the control analyses cannot show "
             "which signal properties an improvement depends on."
         )
+    is_removed = signals["is_improvement"] & (signals["outcome"] == "removed")
+    removing = signals["control"][is_removed].tolist()
     paragraphs += [text for name, text in _LIMITATIONS.items() if name in removing]
     paragraphs.append(_describe_labels(gains[gains["control"] == "labels"]))
     return "\n".join(filter(None, paragraphs))
 
 
-def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
-    """Return the sentences about one significant difference."""
-    first = rows.iloc[0]
-    beginning = f"On {first['dataset']}, with" if names_dataset else "With"
-    text = (
-        f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']} scores "
-        f"significantly higher than {first['against']}: difference {first['gain']:+.3f} "
-        f"(uncorrected 95 % CI {_interval(first, 'gain')})."
-    )
-    is_first = True
-    for kind, outcome in _OUTCOMES.items():
-        control_texts = [
-            f"'{changed_signals.DESCRIPTIONS[row['control']]}' ({row['without']:+.3f}, CI "
-            f"{_interval(row, 'without')})"
-            for _, row in rows[kinds == kind].iterrows()
-        ]
-        if control_texts:
-            subject = "The difference" if is_first else "It"
-            text += f" {subject} {outcome} {_in_analyses(control_texts)}."
-            is_first = False
-    is_chance = (kinds == "removed") & (rows["chance_p"] >= LEVEL)
-    at_chance = [f"'{changed_signals.DESCRIPTIONS[name]}'" for name in rows[is_chance]["control"]]
-    if at_chance:
-        text += (
-            f" The score of {first['method']} does not differ significantly from chance level "
-            f"{_in_analyses(at_chance)}."
-        )
-    return text
-
-
-def _in_analyses(texts: Sequence[str]) -> str:
-    analyses = "analysis" if len(texts) == 1 else "analyses"
-    return f"in the control {analyses} {join_with_last(texts, ' and ')}"
-
-
-#: Description of each kind of result, after "The difference" or "It".
+#: Description of each outcome of a control, after "The difference".
 _OUTCOMES = {
     "removed": "is significantly reduced and no longer significantly above zero",
     "smaller": "is significantly reduced but still significantly above zero",
@@ -516,14 +474,32 @@ _OUTCOMES = {
 }
 
 
-def _kind(row: pd.Series) -> str:
-    """Return the kind of result of a control, for a significant difference."""
-    is_significant = row["without_p"] < LEVEL and row["without"] > 0
-    if row["lost_p"] < LEVEL:
-        if row["lost"] < 0:
-            return "larger"
-        return "smaller" if is_significant else "removed"
-    return "kept" if is_significant else "unclear"
+def _describe_gain(rows: pd.DataFrame, names_dataset: bool) -> str:
+    """Return the sentences about one significant difference."""
+    first = rows.iloc[0]
+    beginning = f"On {first['dataset']}, with" if names_dataset else "With"
+    sentences = [
+        f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']} scores "
+        f"significantly higher than {first['against']}: difference {first['gain']:+.3f} "
+        f"(uncorrected 95 % CI {_interval(first, 'gain')})."
+    ]
+    for outcome, description in _OUTCOMES.items():
+        texts = [
+            f"'{changed_signals.DESCRIPTIONS[row['control']]}' ({row['without']:+.3f}, CI "
+            f"{_interval(row, 'without')})"
+            for _, row in rows[rows["outcome"] == outcome].iterrows()
+        ]
+        if texts:
+            listing = join_with_last(texts, " and ")
+            sentences.append(f"The difference {description} on the control signals {listing}.")
+    is_chance = (rows["outcome"] == "removed") & (rows["chance_p"] >= LEVEL)
+    if is_chance.any():
+        texts = [f"'{changed_signals.DESCRIPTIONS[name]}'" for name in rows["control"][is_chance]]
+        sentences.append(
+            f"The score of {first['method']} does not differ significantly from chance level on "
+            f"the control signals {join_with_last(texts, ' and ')}."
+        )
+    return " ".join(sentences)
 
 
 def _interval(row: pd.Series, name: str) -> str:
@@ -542,10 +518,10 @@ def _describe_labels(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     if rows["chance_p"].isna().all():
-        reason = "The chance level of this metric is unknown"
-        if rows["score_low"].isna().all():
-            reason = "A test requires at least 3 subjects"
-        return f"{reason}, so the scores with permuted labels were not tested."
+        return (
+            "The scores with permuted labels were not tested: the chance level of this metric is "
+            "unknown, or there are fewer than 3 subjects."
+        )
     leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
     if leaked.empty:
         return (
