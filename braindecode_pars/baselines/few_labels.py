@@ -256,8 +256,8 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             # The classifiers cannot be fitted on missing features, so flat channels are not missing
             measured["flat"] = np.zeros_like(measured["flat"])
             if "tangent_space" in self._feature_sets:
-                tangentspace = extra_module("pyriemann.tangentspace")
-                self.tangent_space_ = tangentspace.TangentSpace().fit(measured["tangent_space"])
+                tangent_space = extra_module("pyriemann.tangentspace").TangentSpace()
+                self.tangent_space_ = tangent_space.fit(measured["tangent_space"])
             self._fit_classifiers(self._features(windows, measured), windows)
         return self
 
@@ -440,17 +440,12 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         codes, adapted.test_subject_data_ = new_subject.codes_to_adapt(
             self, windows, labels, is_centered=is_centered
         )
-        adapted.views_ = {
-            name: new_subject.adapted(
-                self,
-                self.views_[name],
-                self.prior_strength_[name],
-                features,
-                codes,
-                is_centered=is_centered,
+        adapted.views_ = {}
+        for name, features in adapted._features(windows).items():
+            clf, strength = self.views_[name], self.prior_strength_[name]
+            adapted.views_[name] = new_subject.adapted(
+                self, clf, strength, features, codes, is_centered=is_centered
             )
-            for name, features in adapted._features(windows).items()
-        }
         adapted.one_class_recordings_ &= windows.table["recording"].nunique() == 1
         return adapted
 
@@ -548,8 +543,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         self.one_class_recordings_ = described.get("one_class_recordings", False)
         self.prior_strength_ = described["prior_strength"]
         if "tangent_space" in self._feature_sets:
-            tangentspace = extra_module("pyriemann.tangentspace")
-            self.tangent_space_ = tangentspace.TangentSpace()
+            self.tangent_space_ = extra_module("pyriemann.tangentspace").TangentSpace()
             self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}
         for view, C in self.C_.items():

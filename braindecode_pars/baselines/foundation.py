@@ -1,8 +1,8 @@
 """Foundation models of braindecode: input format of each model, and loading of published weights.
 
-The table FOUNDATION_MODELS contains the input format in which each model was pretrained, and the
-source of this information. Windows are converted to this format: channels, reference, sampling rate
-and scale. If the conversion is not possible, an error is raised.
+The table FOUNDATION_MODELS contains the input format in which each model was pretrained. Windows
+are converted to this format: channels, reference, sampling rate and scale. If the conversion is not
+possible, an error is raised.
 """
 
 import inspect
@@ -59,8 +59,6 @@ class InputFormat:
         Arguments of the network.
     corpus : str
         Recordings on which the network was pretrained.
-    source : str
-        Source of this information.
 
     Examples
     --------
@@ -81,7 +79,6 @@ class InputFormat:
     all_channels: bool = False
     network_params: Mapping[str, Any] = field(default_factory=dict)
     corpus: str = "unknown recordings"
-    source: str = "specified by the user"
 
 
 #: Channels of Lee2019 in MOABB, which are supported by SignalJEPA.
@@ -90,8 +87,10 @@ _LEE2019 = (  # noqa: SIM905
     "P8 PO9 O1 Oz O2 PO10 FC3 FC4 C5 C1 C2 C6 CP3 CPz CP4 P1 P2 POz FT9 FTT9h TTP7h TP7 TPP9h "
     "FT10 FTT10h TPP8h TP8 TPP10h F9 F10 AF7 AF3 AF4 AF8 PO3 PO4"
 ).split()
-#: Input format of the published weights, by the name of the braindecode model.
+#: Input format of the published weights, by the name of the braindecode model. The comments name
+#: the sources.
 FOUNDATION_MODELS = {
+    # github.com/ycq091044/BIOT: README.md, utils.py
     "BIOT": InputFormat(
         sfreq=200.0,
         volts=1e-6,
@@ -100,15 +99,15 @@ FOUNDATION_MODELS = {
         channels=tuple(biot.BIOT_CHANNEL_ORDER),
         all_channels=True,
         corpus="PREST (some weights files also on SHHS, TUAB, TUEV, CHB-MIT and IIIC)",
-        source="github.com/ycq091044/BIOT: README.md, utils.py",
     ),
+    # arXiv:2412.07236; open-eeg-bench 0.6.0: default_configs/backbones.py
     "CBraMod": InputFormat(
         sfreq=200.0,
         volts=1e-4,
         multiple=200,
         corpus="TUEG",
-        source="arXiv:2412.07236; open-eeg-bench 0.6.0: default_configs/backbones.py",
     ),
+    # github.com/BINE022/EEGPT: datasets/pretrain/prepare_pretrain_dataset.py
     "EEGPT": InputFormat(
         sfreq=256.0,
         volts=1e-3,
@@ -117,8 +116,8 @@ FOUNDATION_MODELS = {
         channels=tuple(eegpt.EEGPT_CHANNELS),
         network_params={"chan_proj_type": "none"},
         corpus="EEGMMIDB (PhysioNet MI), HGD, TSU, SEED and M3CV",
-        source="github.com/BINE022/EEGPT: datasets/pretrain/prepare_pretrain_dataset.py",
     ),
+    # github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py
     "Labram": InputFormat(
         sfreq=200.0,
         volts=1e-4,
@@ -126,8 +125,8 @@ FOUNDATION_MODELS = {
         longest=3000,
         channels=tuple(labram.LABRAM_CHANNEL_ORDER),
         corpus="about 20 datasets",
-        source="github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py",
     ),
+    # braindecode 1.8.1: models/signal_jepa.py, by its authors
     "SignalJEPA_Contextual": InputFormat(
         sfreq=128.0,
         volts=1e-6,
@@ -135,13 +134,12 @@ FOUNDATION_MODELS = {
         channels=tuple(_LEE2019),
         network_params={"channel_embedding": "pretrain_aligned"},
         corpus="Lee2019",
-        source="braindecode 1.8.1: models/signal_jepa.py, by its authors",
     ),
 }
 
 
 def input_format_of(
-    network: type[nn.Module], param: InputFormat | None, tensors: Mapping[str, Tensor] | None = None
+    network: type[nn.Module], param: InputFormat | None, tensors: Mapping[str, Tensor]
 ) -> InputFormat:
     """Return ``param`` or, if it is None, the input format of the network in FOUNDATION_MODELS.
 
@@ -160,10 +158,10 @@ def input_format_of(
             f"input formats exist only for {', '.join(FOUNDATION_MODELS)}. Pass "
             "input_format=InputFormat(sfreq=..., volts=...)."
         )
-    if input_format.all_channels and tensors and "encoder.channel_tokens.weight" in tensors:
-        n_inputs = len(tensors["encoder.channel_tokens.weight"])
-        return replace(input_format, channels=(input_format.channels or ())[:n_inputs])
-    return input_format
+    tokens = tensors.get("encoder.channel_tokens.weight")
+    if input_format.channels is None or tokens is None:
+        return input_format
+    return replace(input_format, channels=input_format.channels[: len(tokens)])
 
 
 class Prepare(nn.Module):
@@ -192,15 +190,10 @@ class Prepare(nn.Module):
         super().__init__()
         self.input_format, self.sfreq = input_format, known_rate(sfreq)
         # A ratio with a large denominator would need a resampling kernel of hundreds of megabytes.
-        # A relative error of 1e-4 is about half a sample in a window of 30 s. The kernel is
-        # computed once and not saved with the weights.
+        # A relative error of 1e-4 is about half a sample in a window of 30 s.
         exact = Fraction(input_format.sfreq) / Fraction(self.sfreq)
         candidates = (exact.limit_denominator(maximum) for maximum in (10, 100, 1000, 10_000))
         self.ratio = next(ratio for ratio in candidates if abs(ratio / exact - 1) < 1e-4)
-        rates = self.ratio.denominator, self.ratio.numerator
-        self.resample = torchaudio.transforms.Resample(*rates, dtype=torch.float32)
-        for name, kernel in [*self.resample.named_buffers()]:
-            self.resample.register_buffer(name, kernel, persistent=False)
         channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
             raise ValueError(
@@ -242,7 +235,7 @@ class Prepare(nn.Module):
             x = self.weights @ x
         if self.input_format.average_reference:
             x = x - x.mean(dim=1, keepdim=True)
-        x = self.resample(x)
+        x = torchaudio.functional.resample(x, self.ratio.denominator, self.ratio.numerator)
         if self.input_format.percentile is not None:
             # torch.quantile does not support large batches, so it gets one window at a time.
             level = self.input_format.percentile / 100
@@ -326,8 +319,6 @@ _OF_SIGNALS = {
 }
 #: Keys under which published files store the state dict.
 _CONTAINERS = ("state_dict", "model_state_dict", "model")
-#: Prefixes of the tensor names in published files.
-_PREFIXES = ("module.", "student.")
 #: File name extensions of weights.
 _ENDINGS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 
@@ -364,8 +355,8 @@ def read_weights(
 
     Notes
     -----
-    ``from_pretrained`` of braindecode is not used: it loads most models only for windows of the
-    shape in their configuration, leaves missing tensors at random values without a warning, and
+    ``from_pretrained`` of braindecode is not used. It loads most models only for windows of the
+    shape in their configuration. It leaves missing tensors at random values without a warning. It
     imports and calls any function that the configuration names.
     """
     file = Path(source).expanduser()
@@ -423,7 +414,7 @@ def load_network(
     new_prefixes = (f"{HEAD}.", "chans_id")  # EEGPT computes chans_id from the channels
     used_tensors: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
-        name = name.removeprefix(_PREFIXES[0]).removeprefix(_PREFIXES[1])
+        name = name.removeprefix("module.").removeprefix("student.")  # of published files
         name = mapping.get(name, name)
         if name == "temporal_embedding" and name in state:
             # A shorter window uses the embeddings of the first patches, as in the authors' code.

@@ -178,10 +178,10 @@ def make_methods(
     A fit takes minutes. With ``make_methods(["eegnet", "shallow"], finetune_epochs=15)``, a fit
     takes seconds, see :doc:`/results/hands`.
 
-    - EEGNet-8,2 (Lawhern et al. 2018): Adam with a learning rate of 0.001, no weight decay, batch
-      size 16 (the authors' code), dropout probability 0.25 (the value for cross-subject
-      classification), temporal kernels of half a second, pooling to about 32 Hz, norm constraints
-      of 1 and 0.25.
+    - EEGNet-8,2 (Lawhern et al. 2018): temporal kernels of half a second, pooling to about 32 Hz,
+      norm constraints of 1 and 0.25. The dropout probability is 0.25, the value for cross-subject
+      classification. It is trained with Adam, a learning rate of 0.001, no weight decay, and batch
+      size 16 (the authors' code).
     - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every
       60 ms; and, as in braindecode's tutorials, Adam with a learning rate of 0.000625 and cosine
       annealing to zero, no weight decay, batch size 64.
@@ -344,9 +344,8 @@ def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimat
     name, transformer, arguments, classifier_arguments = method
     features = transformer(**arguments, **_shared(transformer, settings))
     if transformer is window_features.SpatialCovariance:
-        tangentspace = extra_module("pyriemann.tangentspace")
-
-        features = make_pipeline(features, tangentspace.TangentSpace())
+        tangent_space = extra_module("pyriemann.tangentspace").TangentSpace()
+        features = make_pipeline(features, tangent_space)
     probe = LinearProbe(features, **{**classifier_arguments, **_shared(LinearProbe, settings)})
     return name, probe
 
@@ -493,19 +492,18 @@ def check_equal_sizes(
     """
     checks.boolean().check("equal_sizes", equal_sizes)
     parts = {name: _part_with("n_encoder_parameters", e) for name, e in estimators.items()}
-    parts = {name: part for name, part in parts.items() if part is not None}
-    if len(parts) < 2:
+    sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items() if part is not None}
+    if len(set(sizes.values())) < 2:
         return {}
-    sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items()}
-    smallest, largest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    if sizes[smallest] < sizes[largest] and equal_sizes:
+    if equal_sizes:
+        smallest, largest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
         raise ValueError(
             f"The encoders of {smallest} and {largest} must have equal numbers of parameters, got "
             f"{sizes[smallest]:,} and {sizes[largest]:,}. Use the same sizes, tokenizer and "
             "patch_seconds for both, as make_methods(encoder=...) does, or pass equal_sizes=False "
             "(--unequal-sizes)."
         )
-    return sizes if sizes[smallest] < sizes[largest] else {}
+    return sizes
 
 
 def _part_with(method: str, estimator: BaseEstimator) -> Any:

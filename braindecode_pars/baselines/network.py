@@ -165,9 +165,10 @@ verbose
         ------
         TypeError, ValueError
             If the windows or labels are invalid, as in PARSClassifier. If ``network`` is not a
-            braindecode model. With ``weights``: if the weights belong to another architecture, if
-            the sampling rate of the windows is unknown, or if the network does not accept the
-            unit, the length or the channels of the windows. Errors of the network are also raised.
+            braindecode model. Errors of the network are also raised. With ``weights``: if the
+            weights belong to another architecture, or if the sampling rate of the windows is
+            unknown. Also if the network does not accept the unit, the length or the channels of
+            the windows.
         FileNotFoundError
             If ``weights`` does not exist.
         ImportError
@@ -207,9 +208,6 @@ verbose
         self, X: Any, y: Any, groups: Any, *, seeds: windows_estimator.Seeds
     ) -> tuple[Windows, Windows | None]:
         """Read the labeled windows, hold out validation windows, and build the net."""
-        network = _model_class(self.network)  # raises before windows are read
-        if self.weights is not None:
-            foundation.input_format_of(network, self.input_format)
         windows = self._read_labeled(X, y, groups)
         windows = windows[windows.labels >= 0]
         self.n_chans_, self.n_times_ = windows_estimator.check_fit_windows(windows)

@@ -59,21 +59,17 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     audits = tables.with_numbers(audits, ["value", "chance"])
     tables.check_once(audits, "audits", [*source, "property"])
     rows = audits.drop_duplicates("property").set_index("property")["chance"]
-    table = audits.set_index(["property", *source])["value"].unstack(source).loc[rows.index]
-    # Encoders first; a single column for other features if they are equal for all encoders
-    columns: dict[str, np.ndarray] = {}
-    encoders = list(dict.fromkeys(audits["encoder"]))
-    for features in dict.fromkeys(audits["features"]):
-        values_by_encoder = {
-            name: table[name, features].to_numpy() for name in encoders if (name, features) in table
-        }
-        first, *others = values_by_encoder.values()
+    # A single column for tokens, and for random encoders, if they are equal for all encoders
+    columns: dict[str, pd.Series] = {}
+    for features, part in audits.groupby("features", sort=False):
+        table = part.pivot(index="property", columns="encoder", values="value")
+        table = table.reindex(index=rows.index, columns=part["encoder"].unique())
         is_encoder = features == "encoder"
-        if not is_encoder and all(np.array_equal(first, v, equal_nan=True) for v in others):
-            columns[str(features)] = first
+        if not is_encoder and len(table.T.drop_duplicates()) == 1:
+            columns[str(features)] = table.iloc[:, 0]
         else:
             prefix = "" if is_encoder else f"{features}, "
-            columns |= {f"{prefix}{name}": column for name, column in values_by_encoder.items()}
+            columns |= {f"{prefix}{name}": table[name] for name in table}
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
     normalized = np.clip((values - chance) / (1 - chance), 0, 1)

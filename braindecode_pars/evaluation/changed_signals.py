@@ -548,9 +548,12 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         TypeError, ValueError
-            As in :meth:`fit`. Also if the sampling rate is required and unknown, ``edge`` is not
-            below half of the sampling rate, a window is shorter than two patches, or windows have
-            neither EOG channels nor a pair of frontal channels.
+            As in :meth:`fit`. Also if the control cannot be computed for these windows:
+
+            - the sampling rate is required and unknown;
+            - ``edge`` is not below half of the sampling rate;
+            - a window is shorter than two patches;
+            - windows have neither EOG channels nor a pair of frontal channels.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, sfreq=self.sfreq)

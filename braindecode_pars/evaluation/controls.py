@@ -115,7 +115,8 @@ def controls(
     pandas.DataFrame
         Scores with the columns of the protocols and the column ``control``, which is ``"none"`` for
         the original windows. For the control ``"slow"``, the column ``note`` states how many
-        recordings were high-pass filtered before windows were created.
+        recordings were high-pass filtered before windowing. In other recordings, each window was
+        filtered separately, which leaves low frequencies near its ends.
 
     Raises
     ------
@@ -168,7 +169,6 @@ def controls(
     splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
     checks.positive().check("edge", edge)
     checks.positive().check("patch_seconds", patch_seconds)
-    splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
     if out is not None:
         out = Path(out).expanduser()
         ResultsFolder(out, "controls", marks=(f"{UNCHANGED}/",)).check()
@@ -202,13 +202,10 @@ def controls(
 
 
 def _filtering(windows: Windows) -> str:
-    """Return a sentence with the number of recordings that were filtered before windowing."""
+    """Return a note with the number of recordings that were filtered before windowing."""
     n = len(windows.recordings)
     n_filtered = sum(changed_signals.whole_recording(windows, i) is not None for i in range(n))
-    return (
-        f"{n_filtered} of {n} recordings were high-pass filtered before windowing. The windows of "
-        "other recordings are filtered separately, which leaves low frequencies near their ends."
-    )
+    return f"{n_filtered} of {n} recordings were high-pass filtered before windowing"
 
 
 def changed_windows(
@@ -390,10 +387,11 @@ def describe_controls(gains: pd.DataFrame) -> str:
     """Describe the results of control analyses in sentences.
 
     A method is described for each number of training subjects with which it scores significantly
-    higher than the method ``against`` (p < 0.05, uncorrected). For each control, the sentences
-    state whether the difference is significantly reduced, and whether the remaining difference is
-    significantly above zero (p < 0.05, not corrected for the number of controls). The scores with
-    permuted labels are tested against chance level with Holm's correction.
+    higher than the method ``against`` (p < 0.05, uncorrected). The sentences state for each
+    control whether the difference is significantly reduced, and whether the remaining difference
+    is significantly above zero. These tests (p < 0.05) are not corrected for the number of
+    controls. The scores with permuted labels are tested against chance level with Holm's
+    correction.
 
     Parameters
     ----------
