@@ -264,7 +264,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     def _fit_classifiers(self, features: dict[str, np.ndarray], windows: table.Windows) -> None:
         """Fit one classifier per feature set, with the searches of C and of the prior strength."""
         weights = linear_probe.weights_of_codes(windows.labels, self.classes_, self.class_weight)
-        folds = linear_probe.folds_of_subjects(windows)
+        folds = linear_probe.folds_by_subject(windows.groups, windows.labels)
         folds_for_c = folds if self.C is None else []
         unfitted = linear_probe.logistic_regression(self.C, weights)
         self.views_, self.prior_strength_ = {}, {}

@@ -7,6 +7,7 @@ possible, an error is raised.
 
 import inspect
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -75,7 +76,7 @@ class InputFormat:
     multiple: int = 1
     shortest: int = 1
     longest: int | None = None
-    channels: tuple[str, ...] | None = None
+    channels: tuple[str, ...] | None = field(default=None, repr=False)
     all_channels: bool = False
     network_params: Mapping[str, Any] = field(default_factory=dict)
     corpus: str = "unknown recordings"
@@ -215,15 +216,13 @@ class Prepare(nn.Module):
         """
         required, numerator, denominator = self.input_format, *self.ratio.as_integer_ratio()
         length = -(-n_times * numerator // denominator)  # rounded up, as in torchaudio
-        low, high = max(required.shortest, required.multiple), required.longest or length
+        low, high = max(required.shortest, required.multiple), required.longest or math.inf
         if length % required.multiple or not low <= length <= high:
-            minimum, step = low / required.sfreq, required.multiple / required.sfreq
-            maximum = f" to {required.longest / required.sfreq:g}" if required.longest else ""
             raise ValueError(
                 f"The network does not accept windows of {n_times / self.sfreq:g} s ({length} "
-                f"samples at {required.sfreq:g} Hz): it accepts windows of {minimum:g}{maximum} s"
-                f"{'' if maximum else ' or more'}, in steps of {step:g} s. Create windows with an "
-                "accepted length."
+                f"samples at {required.sfreq:g} Hz): it accepts windows of "
+                f"{low / required.sfreq:g} to {high / required.sfreq:g} s, in steps of "
+                f"{required.multiple / required.sfreq:g} s. Create windows with an accepted length."
             )
         n_chans = n_chans if self.weights is None else len(self.weights)
         chs_info = [{"ch_name": name} for name in self.names] or None
@@ -242,19 +241,6 @@ class Prepare(nn.Module):
             scale = [window.abs().quantile(level, dim=-1, keepdim=True) for window in x]
             x = x / (torch.stack(scale) + 1e-8)
         return x
-
-    def __str__(self) -> str:
-        required = self.input_format
-        steps = [
-            f"{self.sfreq:g} Hz -> {required.sfreq:g} Hz",
-            f"input unit of {required.volts:g} V",
-        ]
-        steps += [f"channels {', '.join(self.names)}"] if self.names else []
-        steps += [f"{len(self.weights)} derivations"] if self.weights is not None else []
-        steps += ["average reference"] if required.average_reference else []
-        if required.percentile:
-            steps += [f"divided by percentile {required.percentile:g} of the absolute values"]
-        return "; ".join(steps)
 
 
 def _network_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
@@ -402,8 +388,7 @@ def load_network(
     Raises
     ------
     ValueError
-        If a tensor before the last layer is missing in the file, has another shape, or contains
-        NaN or infinity.
+        If a tensor before the last layer is missing in the file, or has another shape.
 
     Warns
     -----
@@ -431,11 +416,6 @@ def load_network(
             "Tensors before the last layer that are missing or have another shape: "
             f"{checks.format_list(missing)}. If the weights were trained with other "
             "network_params, pass these network_params."
-        )
-    if broken := [name for name in report.loaded if not used_tensors[name].isfinite().all()]:
-        raise ValueError(
-            f"{source} contains NaN or infinity in the tensors {checks.format_list(broken)}. Use a "
-            "file with valid weights."
         )
     if report.unexpected:
         checks.warn_user(

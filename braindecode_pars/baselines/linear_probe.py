@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from braindecode_pars._common import checks, tables
 from braindecode_pars.baselines import new_subject
 from braindecode_pars.estimators import transformers, windows_classifier, windows_estimator
-from braindecode_pars.windows import Windows, convert
+from braindecode_pars.windows import convert
 from braindecode_pars.windows.labels import (
     cross_entropy_weights,
     training_classes,
@@ -151,7 +152,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
             self.transformer_ = clone(self.transformer)
             features = np.asarray(self.transformer_.fit_transform(windows, windows.labels))
             windows = windows.with_labels(codes)
-            folds = folds_of_subjects(windows)
+            folds = folds_by_subject(windows.groups, codes)
             if self.classifier == "lda":
                 # LDA has no class weights; they are converted to prior probabilities.
                 weights = cross_entropy_weights(codes, classes, self.class_weight)
@@ -236,22 +237,16 @@ def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pip
     return make_pipeline(StandardScaler(), regression)
 
 
-def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds_by_subject(
+    subjects: np.ndarray | None, labels: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the training and held-out window indices of each cross-validation fold over subjects.
 
-    With a single subject or unknown subjects, the list is empty. A fold is excluded if a class has
-    no training window in this fold.
+    With a single subject or unknown subjects (None), the list is empty. A fold is excluded if a
+    class has no training window in this fold.
     """
-    if windows.groups is None:
-        return []
-    return folds_by_subject(transformers.subject_numbers(windows, 1, "C=None"), windows.labels)
-
-
-def folds_by_subject(
-    numbers: np.ndarray, labels: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the folds of :func:`folds_of_subjects`, given the subject code of each window."""
-    n_subjects = len(np.unique(numbers))
+    numbers = np.zeros(len(labels), int) if subjects is None else pd.factorize(subjects)[0]
+    n_subjects = numbers.max() + 1
     if n_subjects < 2:
         return []
     folds = GroupKFold(min(n_subjects, _MAX_FOLDS)).split(labels, groups=numbers)

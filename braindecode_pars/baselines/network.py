@@ -267,13 +267,13 @@ verbose
         self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
             log.info(
-                "%s with weights from %s: %s. Conversion of the windows: %s. The weights were "
-                "pretrained on %s; it is unknown whether these recordings include subjects of X.",
+                "%s with weights from %s: %s. Windows at %g Hz are converted to %s. It is unknown "
+                "whether the weights were pretrained on subjects of X.",
                 network.__name__,
                 self.weights,
                 self.load_report_,
-                prepare,
-                input_format.corpus,
+                self.sfreq_,
+                input_format,
             )
         params = {name for name, p in module.network.named_parameters() if p.requires_grad}
         module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in params]

@@ -79,11 +79,10 @@ def codes_to_adapt(
             f"({names}). Call adapt once per subject."
         )
     if (is_centered or labels is None) and len(windows) < transformers.MIN_WINDOWS:
-        alternative = ", or refit without centering (recenter=None)" if is_centered else ""
         checks.warn_user(
             f"adapt estimates the subject mean from only {len(windows)} windows, which is "
             f"imprecise; at least {transformers.MIN_WINDOWS} windows are recommended. Pass more "
-            f"windows of the subject, with or without labels{alternative}."
+            "windows of the subject, with or without labels."
         )
     if labels is None:
         return None, tables.TestSubjectData.ALL_UNLABELED

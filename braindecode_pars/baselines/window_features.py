@@ -575,11 +575,6 @@ class ChannelFeatures(NamedFeatures):
 
 def _features_at(sfreq: float) -> list[str]:
     """Return the names of the features of a channel, for the bands up to half a rate in Hz."""
-    if sfreq < 30:  # the features of the alpha peak use frequencies up to 14 Hz
-        raise ValueError(
-            f"ChannelFeatures requires a sampling rate of at least 30 Hz, got {sfreq:g} Hz. Use "
-            "recordings with a higher sampling rate."
-        )
     bands = [f"{low:g}-{high:g}Hz" for low, high in classical.BANDS if high <= sfreq / 2]
     parts = ("power", "power_sd", "power_change")
     names = {**_NAMES, "bands": [f"{part}_{band}" for band in bands for part in parts]}

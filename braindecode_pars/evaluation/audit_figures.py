@@ -143,13 +143,12 @@ def subjects_in_features(
     tables.check_once(table, "table", columns[:4])
     names, measures = (list(dict.fromkeys(table[key])) for key in ("features", "measure"))
     kinds = list(dict.fromkeys(zip(table["property"], table["erased"], strict=True)))
+    indexed = table.set_index(columns[:4])
     size = (1.4 + 1.6 * len(measures), 1.5 + 0.6 * len(names))  # and a legend
     panels = style.axes_for(axes, 1, len(measures), size, sharey=True)
     for ax, measure in zip(panels, measures, strict=True):
         for number, (target, erased) in enumerate(kinds):
-            is_kind = (table["property"] == target) & (table["erased"] == erased)
-            kind_rows = table[is_kind & (table["measure"] == measure)].set_index("features")
-            kind_rows = kind_rows.reindex(names)
+            kind_rows = indexed.reindex([(name, target, measure, erased) for name in names])
             positions = np.arange(len(names)) + (number - (len(kinds) - 1) / 2) * 0.7 / len(kinds)
             look = {**style.series_style(number), "linestyle": "", "markersize": 6}
             label = target if erased == "nothing" else f"{target}, LEACE fitted on {erased}"

@@ -45,8 +45,6 @@ FEATURES = ("encoder", "tokens", "random encoder")
 R2 = "R2"
 #: Measure: balanced accuracy of a logistic regression.
 ACCURACY = subject_information.ACCURACY
-#: Measure: proportion of variance explained by subject.
-EXPLAINED = subject_information.EXPLAINED
 
 #: Maximum number of channels used per window, because neighboring channels are similar.
 _CHANNELS = 8
@@ -178,8 +176,7 @@ def audit_encoder(
     targets = dict(_targets(signals))
     transformer = window_features.ChannelFeatures().fit(signals)
     properties = pd.DataFrame(transformer.transform(signals), columns=transformer.features_)
-    properties = properties[[name for name in properties if name in PROPERTIES]]
-    properties = properties.rename(columns=PROPERTIES)
+    properties = properties.filter(items=PROPERTIES).rename(columns=PROPERTIES)
     rows = [
         dict(encoder=name, features=kind) | row
         for name, source in encoders.items()
@@ -312,7 +309,7 @@ def _probe(
         X, subject, recordings, signals.labels
     ).mean()
     value = (explained - null) / (1 - null)
-    row = dict(property="variance by subject", measure=EXPLAINED, value=value)
+    row = dict(property="variance by subject", measure=subject_information.EXPLAINED, value=value)
     yield row | dict(sd=np.nan, chance=0.0, held_out="nothing")
     erased = subject_information.accuracies(X, subject, folds, erased=subject)
     yield _row("subject, erased", ACCURACY, erased, 1 / (subject.max() + 1), held_out)

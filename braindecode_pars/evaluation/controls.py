@@ -41,8 +41,6 @@ def controls(
     metrics: Sequence[str] = ("balanced_accuracy",),
     dataset: str = "",
     unlabeled_label: Any = "auto",
-    edge: float = 7.0,
-    patch_seconds: float = 1.0,
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
@@ -60,7 +58,7 @@ def controls(
     ========== ============================================ ========================================
     Control    Change of the windows                        Conclusion if the difference disappears
     ========== ============================================ ========================================
-    slow       high-pass filtered at ``edge``               depends on low-frequency activity of the
+    slow       high-pass filtered at 7 Hz                   depends on low-frequency activity of the
                                                             eyes, sweat, movement or the brain
     detrended  linear trend subtracted from each window     depends on linear trends within windows
     eyes       EOG regressed out, or frontal channels if    depends on ocular activity, or on
@@ -70,7 +68,7 @@ def controls(
     aperiodic  1/f removed from the spectra                 depends on the slope or offset of 1/f,
                                                             not on rhythms
     amplitude  amplitude-normalized per channel and window  depends on total power
-    order      time-shuffled: patches in random order       depends on the time course
+    order      time-shuffled: seconds in random order       depends on the time course
     labels     label permutation within each subject        none: scores above chance level indicate
                                                             data leakage
     ========== ============================================ ========================================
@@ -81,12 +79,13 @@ def controls(
     :func:`control_gains` returns a table of the difference that remains in each control,
     :func:`describe_controls` describes this table in sentences, and
     :func:`plotting.control_gains <braindecode_pars.plotting.control_gains>` draws it.
-    :class:`ControlSignals` computes the control signals.
+    :class:`ControlSignals` computes the control signals, also with another high-pass frequency or
+    patch length.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. :func:`control_gains` requires at least two.
+        Estimators by method name. At least two are required.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     controls : sequence of str
@@ -102,10 +101,6 @@ def controls(
     seeds : sequence of int
         Random seeds. If ``n_train_subjects`` is given, each seed is also a draw of labeled
         subjects.
-    edge : float
-        High-pass frequency of the control ``"slow"``, in Hz.
-    patch_seconds : float
-        Length of the patches of the control ``"order"``, in seconds.
     out : path | None
         Folder for the scores (``scores.csv``) and the finished folds, with a subfolder for each
         control. The same call resumes an interrupted run, and may add controls, seeds or methods.
@@ -121,7 +116,8 @@ def controls(
     Raises
     ------
     ValueError
-        If a control is unknown or duplicate. Also the errors of the protocols.
+        If there are fewer than two methods, or a control is unknown or duplicate. Also the errors
+        of the protocols.
     FoldError
         If a fit fails.
 
@@ -167,8 +163,8 @@ def controls(
     """
     # Check the arguments before anything is computed
     splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
-    checks.positive().check("edge", edge)
-    checks.positive().check("patch_seconds", patch_seconds)
+    if len(estimators) < 2:  # control_gains would fail, after all methods were fitted
+        raise ValueError("controls() compares methods and requires at least 2 estimators, got 1.")
     if out is not None:
         out = Path(out).expanduser()
         ResultsFolder(out, "controls", marks=(f"{UNCHANGED}/",)).check()
@@ -185,7 +181,7 @@ def controls(
         if control != UNCHANGED:
             try:
                 corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
-                changed = changed_windows(control, corpus, edge, patch_seconds)
+                changed = changed_windows(control, corpus)
             except ValueError as error:
                 checks.warn_user(f"The control {control!r} was skipped: {error}")
                 continue
@@ -208,9 +204,7 @@ def _filtering(windows: Windows) -> str:
     return f"{n_filtered} of {n} recordings were high-pass filtered before windowing"
 
 
-def changed_windows(
-    control: str, corpus: splitting.Corpus, edge: float = 7.0, patch_seconds: float = 1.0
-) -> Windows:
+def changed_windows(control: str, corpus: splitting.Corpus) -> Windows:
     """Return the windows of a control, with changed samples in memory or permuted labels."""
     if control == "labels":
         if splitting.classes_of_subjects(corpus) is not None:
@@ -221,10 +215,7 @@ def changed_windows(
         labeled, y = corpus.labeled, corpus.y.copy()
         y[labeled] = changed_signals.permuted_labels(y[labeled], corpus.groups[labeled])
         return corpus.X.with_labels(y)
-    patches = patch_seconds if control == "order" else None
-    return changed_signals.ControlSignals(control, edge=edge, patch_seconds=patches).transform(
-        corpus.X
-    )
+    return changed_signals.ControlSignals(control).transform(corpus.X)
 
 
 #: Significance level of all tests. The confidence intervals have 1 - LEVEL (95 %) coverage.
@@ -429,31 +420,28 @@ signals 'time-shuffled' (+0.041, CI 0.020 to 0.060).
 'slow' does not distinguish these sources.
     """
     tables.check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
-    is_improvement = (gains["gain_p"] < LEVEL) & (gains["gain"] > 0)
     is_above_zero = (gains["without_p"] < LEVEL) & (gains["without"] > 0)
     is_reduced = (gains["lost_p"] < LEVEL) & (gains["lost"] > 0)
     is_larger = (gains["lost_p"] < LEVEL) & (gains["lost"] < 0)
     outcomes = [is_larger, is_reduced & is_above_zero, is_reduced, is_above_zero]
     gains = gains.assign(
-        is_improvement=is_improvement,
+        is_improvement=(gains["gain_p"] < LEVEL) & (gains["gain"] > 0),
         outcome=np.select(outcomes, ["larger", "smaller", "removed", "kept"], "unclear"),
     )
     signals = gains[gains["control"] != "labels"]
-    paragraphs, not_significant = [], []
-    for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
-        first = rows.iloc[0]
-        if first["is_improvement"]:
-            paragraphs.append(_describe_gain(rows, signals["dataset"].nunique() > 1))
-        else:
-            name = f"{first['method']} with {first['n_train_subjects']:g} training subjects"
-            interval = _interval(first, "gain")
-            not_significant.append(f"{name} ({first['gain']:+.3f}, CI {interval})")
-    if not_significant:
-        against = signals["against"].iloc[0]
+    comparisons = signals.groupby(_KEYS[:3], sort=False, dropna=False)
+    paragraphs = [
+        _describe_gain(rows, signals["dataset"].nunique() > 1)
+        for _, rows in comparisons
+        if rows["is_improvement"].iloc[0]
+    ]
+    first = comparisons.head(1)
+    insignificant = first[~first["is_improvement"]]
+    if len(insignificant):
         paragraphs.append(
-            f"No significant improvement over {against} (differences with uncorrected 95 % CI): "
-            f"{'; '.join(not_significant)}. For these methods, the control analyses cannot show "
-            "which signal properties an improvement depends on."
+            f"No significant improvement over {first['against'].iloc[0]} (differences with "
+            f"uncorrected 95 % CI): {_listing(insignificant, 'gain')}. For these methods, the "
+            "control analyses cannot show which signal properties an improvement depends on."
         )
     is_removed = signals["is_improvement"] & (signals["outcome"] == "removed")
     removing = signals["control"][is_removed].tolist()
@@ -506,6 +494,16 @@ def _interval(row: pd.Series, name: str) -> str:
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
 
 
+def _listing(rows: pd.DataFrame, name: str) -> str:
+    """List methods with the value of a column and its confidence interval."""
+    texts = [
+        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
+        f"({row[name]:.3f}, CI {_interval(row, name)})"
+        for _, row in rows.iterrows()
+    ]
+    return "; ".join(texts)
+
+
 def join_with_last(texts: Sequence[str], last: str) -> str:
     """Join texts with commas, and with ``last`` before the last text."""
     return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
@@ -527,14 +525,9 @@ def _describe_labels(rows: pd.DataFrame) -> str:
             "level (Holm-corrected; mean scores "
             f"{rows['score'].min():.3f} to {rows['score'].max():.3f})."
         )
-    leaked_methods = [
-        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
-        f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
-        for _, row in leaked.iterrows()
-    ]
     return (
         "With labels permuted within each subject, these scores differ significantly from chance "
-        f"level (Holm-corrected): {'; '.join(leaked_methods)}. This indicates data leakage, so the "
-        "scores with the original labels cannot be trusted. Check whether the methods have access "
-        "to labels of test windows."
+        f"level (Holm-corrected, with uncorrected 95 % CI): {_listing(leaked, 'score')}. This "
+        "indicates data leakage, so the scores with the original labels cannot be trusted. Check "
+        "whether the methods have access to labels of test windows."
     )

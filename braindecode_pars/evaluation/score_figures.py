@@ -473,15 +473,10 @@ def chosen_methods(
     Raises
     ------
     ValueError
-        If a method is not in the rows, or ``methods`` is empty.
+        If a method is not in the rows.
     """
     labels = list(dict.fromkeys(rows["method"]))
     names = labels if methods is None else list(methods)
-    if not names or not set(names) <= set(labels):
-        raise ValueError(
-            f"methods must be a list of methods of the scores ({', '.join(labels)}), got "
-            f"{methods!r}."
-        )
     return rows[rows["method"].isin(names)], {name: labels.index(name) for name in names}
 
 

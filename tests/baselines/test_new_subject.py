@@ -141,7 +141,7 @@ def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
     for seed in (0, 1, 10, 13):  # each other rule of the search has another result in one of them
         windows, features = uneven_features(uneven, seed)
         clf = linear_probe.logistic_regression(0.1, "balanced")
-        folds = linear_probe.folds_of_subjects(windows)
+        folds = linear_probe.folds_by_subject(windows.groups, windows.labels)
         means = plain_strength(clf, features, windows.labels, windows.groups, folds)
         best = [
             s for s, mean in zip(new_subject.STRENGTHS, means, strict=True) if mean == means.max()

@@ -103,6 +103,8 @@ def test_scores_are_those_of_the_protocols(nights):
     pd.testing.assert_frame_equal(result.reset_index(drop=True), expected)
     with pytest.raises(ValueError, match="controls must be one of 'slow'"):
         controls(methods, nights, controls=["blinks"])
+    with pytest.raises(ValueError, match="at least 2 estimators"):
+        controls({"probe": probe}, nights)
 
 
 def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
@@ -284,15 +286,3 @@ def test_labels_are_permuted_within_each_subject():
         for subject in set(subjects):
             assert labels_[subjects_ == subject].sum() == subject + 1
         assert (labels != labels_).any()
-
-
-@pytest.mark.parametrize(
-    ("control", "argument"), [("order", dict(patch_seconds=0.5)), ("slow", dict(edge=25.0))]
-)
-def test_arguments_reach_the_control_signals(control, argument):
-    windows = simulated()
-    controls(REMEMBERED, windows, controls=[control], **argument, **TESTED)
-    expected = ControlSignals(control, **argument).transform(windows)
-    subjects, _, X = Remembers.fits[-1]
-    changed = np.array(expected[np.isin(windows.groups, subjects)])
-    np.testing.assert_array_equal(X, changed)

@@ -127,7 +127,7 @@ def test_preprocessing_matches_the_published_sources(name, tmp_path):
     row, model = FOUNDATION_MODELS[name], published(name)
     windows = recording(row.sfreq)
     clf = classifier(name, save(model.state_dict(), tmp_path)).fit(windows)
-    assert f"{row.sfreq:g} Hz" in str(clf.net_.module_.prepare)
+    assert clf.net_.module_.prepare.input_format.sfreq == row.sfreq
     own = {n for n in clf.net_.module_.network.state_dict() if not n.startswith("final_layer")}
     assert own - {"chans_id"} == set(clf.load_report_.loaded)
 
@@ -253,7 +253,6 @@ def with_lost(change):
             rf"34 of 37 tensors loaded.*: {LOST}\.",
         ),
         (with_lost(lambda tensor: torch.zeros(3)), rf"1 reshaped \(such as {LOST}"),
-        (with_lost(lambda tensor: tensor * torch.nan), rf"NaN.*{LOST}\."),
     ],
 )
 def test_files_that_are_no_weights_of_the_network_are_refused(cbramod, content, message, tmp_path):
@@ -281,7 +280,7 @@ def test_incompatible_recordings_raise(tmp_path):
         with pytest.raises(ValueError, match=match):
             classifier(name, file, **arguments).fit(windows)
 
-    fails("CBraMod", recording(seconds=4.5), r"4\.5 s \(900 samples at 200 Hz.*1 s or more")
+    fails("CBraMod", recording(seconds=4.5), r"4\.5 s \(900 samples at 200 Hz.*1 to inf s")
     fails("Labram", recording(seconds=16), r"3200 samples.*1 to 15 s, in steps of 1 s")
     odd = recording(names=[*TEN_TWENTY, "E17"])
     fails("EEGPT", odd, r"channels E17\. .*channels=")

@@ -106,8 +106,7 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
             "window_start_s": np.where(start < 0, np.nan, start / windows.column("sfreq")),
             "label": labels,
         }
-    ).astype(object)
-    items = items.where(items.notna(), None)  # JSON has no NaN
+    )
     metadata = {
         "checkpoint_id": name,
         "embedding_key": f"{type(transformer).__name__}.transform",
@@ -119,6 +118,6 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     with files.written_aside(folder) as new:
         np.save(new / "features.npy", features)
         np.save(new / "labels.npy", labels)
-        (new / "items.json").write_text(files.to_json(items.to_dict("records")), encoding="utf-8")
+        items.to_json(new / "items.json", orient="records", double_precision=15)
         (new / "metadata.json").write_text(files.to_json(metadata), encoding="utf-8")
     return folder

@@ -15,10 +15,9 @@ import torch
 from sklearn.base import clone
 from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import computing, tables
-from braindecode_pars.baselines.linear_probe import logistic_regression
+from braindecode_pars.baselines.linear_probe import LinearProbe, logistic_regression
 from braindecode_pars.baselines.window_features import NamedFeatures
 from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
 from braindecode_pars.estimators.windows_classifier import LabelPredictor
@@ -134,11 +133,7 @@ class NeuroAtlasProbe(LabelPredictor):
             self.classes_ = classes
         return self
 
-    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        features = self.transformer_.transform(convert.as_windows(X, groups=groups))
-        predicted = self.classes_[self.classifier_.predict(features)]
-        return predicted, self.classifier_.predict_proba(features)
+    _predictions = LinearProbe._predictions
 
 
 class ConcatenatedTokens(PARSEmbedder):
