@@ -276,12 +276,9 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             )
         self.C_ = {name: float(clf[-1].C) for name, clf in self.views_.items()}
         if self.verbose and self.C is None:
-            log.info(
-                "C=None: using C = %s, from cross-validation with %d folds of subjects (without "
-                "folds, the default).",
-                ", ".join(f"{c:g} ({name})" for name, c in self.C_.items()),
-                len(folds),
-            )
+            c_values = ", ".join(f"{c:g} ({name})" for name, c in self.C_.items())
+            source = f"selected with {len(folds)} folds of subjects" if folds else "the default"
+            log.info("C=None: using C = %s, %s.", c_values, source)
 
     def _chosen_recentering(self, windows: table.Windows) -> str | None:
         """Return "subject" if the subject means are subtracted, else None; log the choice."""

@@ -266,15 +266,8 @@ verbose
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
-            log.info(
-                "%s with weights from %s: %s. Windows at %g Hz are converted to %s. It is unknown "
-                "whether the weights were pretrained on subjects of X.",
-                network.__name__,
-                self.weights,
-                self.load_report_,
-                self.sfreq_,
-                input_format,
-            )
+            log.info("Weights from %s: %s.", self.weights, self.load_report_)
+            log.info("Windows at %g Hz are converted to %s.", self.sfreq_, input_format)
         params = {name for name, p in module.network.named_parameters() if p.requires_grad}
         module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in params]
         return module

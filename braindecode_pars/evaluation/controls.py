@@ -164,7 +164,10 @@ def controls(
     # Check the arguments before anything is computed
     splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
     if len(estimators) < 2:  # control_gains would fail, after all methods were fitted
-        raise ValueError("controls() compares methods and requires at least 2 estimators, got 1.")
+        raise ValueError(
+            "controls() compares methods and requires at least 2 estimators, got "
+            f"{len(estimators)}. Add an estimator to compare with, such as a random encoder."
+        )
     if out is not None:
         out = Path(out).expanduser()
         ResultsFolder(out, "controls", marks=(f"{UNCHANGED}/",)).check()
