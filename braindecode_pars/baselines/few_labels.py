@@ -40,10 +40,6 @@ _ONE_CLASS = (
     "difference."
 )
 _NOT_CENTERED = "refit with recenter=None (command fit: --set recenter=null)"
-_NOT_SEARCHED = (
-    "default, because the search requires at least two known subjects and a fold whose training "
-    "windows contain all classes"
-)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -241,7 +237,6 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
                 "FewLabelsClassifier requires a pretrained encoder, got encoder=None. Pass "
                 'encoder="small", or the folder of another encoder.'
             )
-        computing.find_device(self.device)
         with windows_estimator.fresh_fit(self):
             windows = self._read_labeled(X, y, groups)
             windows = windows[windows.labels >= 0]
@@ -257,18 +252,19 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             self.one_class_recordings_ = labels.one_class_each(
                 windows.labels[has_several_windows], recordings
             )
-            # Compute the features once
             measured = self._measured(windows)
+            # The classifiers cannot be fitted on missing features, so flat channels are not missing
+            measured["flat"] = np.zeros_like(measured["flat"])
             if "tangent_space" in self._feature_sets:
-                tangentspace = extra_module("pyriemann.tangentspace")
-                self.tangent_space_ = tangentspace.TangentSpace().fit(measured["tangent_space"])
+                tangent_space = extra_module("pyriemann.tangentspace").TangentSpace()
+                self.tangent_space_ = tangent_space.fit(measured["tangent_space"])
             self._fit_classifiers(self._features(windows, measured), windows)
         return self
 
     def _fit_classifiers(self, features: dict[str, np.ndarray], windows: table.Windows) -> None:
         """Fit one classifier per feature set, with the searches of C and of the prior strength."""
         weights = linear_probe.weights_of_codes(windows.labels, self.classes_, self.class_weight)
-        folds = linear_probe.folds_of_subjects(windows)
+        folds = linear_probe.folds_by_subject(windows.groups, windows.labels)
         folds_for_c = folds if self.C is None else []
         unfitted = linear_probe.logistic_regression(self.C, weights)
         self.views_, self.prior_strength_ = {}, {}
@@ -281,40 +277,35 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         self.C_ = {name: float(clf[-1].C) for name, clf in self.views_.items()}
         if self.verbose and self.C is None:
             c_values = ", ".join(f"{c:g} ({name})" for name, c in self.C_.items())
-            reason = (
-                f"selected by cross-validation with {len(folds)} folds of subjects"
-                if folds
-                else _NOT_SEARCHED
-            )
-            log.info("C=None: using C = %s; %s.", c_values, reason)
+            source = f"selected with {len(folds)} folds of subjects" if folds else "the default"
+            log.info("C=None: using C = %s, %s.", c_values, source)
 
     def _chosen_recentering(self, windows: table.Windows) -> str | None:
         """Return "subject" if the subject means are subtracted, else None; log the choice."""
         if self.recenter is None:
             return None
         is_auto = self.recenter == checks.AUTO
+        objection = ""
         try:
-            is_one_class = labels.one_class_each(windows.labels, _subjects_of(windows))
-            objection = _ONE_CLASS if is_one_class else ""
+            if labels.one_class_each(windows.labels, _subjects_of(windows)):
+                objection = _ONE_CLASS
         except ValueError as error:
             if not is_auto:
                 raise
             objection = str(error)
-        if not is_auto:
-            if objection:
-                checks.warn_user(f"{_ONE_CLASS} To retain this difference, {_NOT_CENTERED}.")
-            return "subject"
-        if self.verbose:
-            decision = (
-                f"not using subject-wise centering. {objection}"
-                if objection
-                else "using subject-wise centering, because the subject of every window is known."
-            )
-            log.info("recenter='auto': %s", decision)
-        return None if objection else "subject"
+        if not is_auto and objection:
+            checks.warn_user(f"{_ONE_CLASS} To retain this difference, {_NOT_CENTERED}.")
+        if is_auto and self.verbose:
+            reason = objection or "The subject of every window is known."
+            log.info("recenter='auto': %s centering. %s", "no" if objection else "using", reason)
+        return None if is_auto and objection else "subject"
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
-        """Return each feature set before centering, and a mask of ``flat`` channels."""
+        """Return each feature set before centering, and a mask of ``flat`` channels.
+
+        All arrays have the shape (n_windows, n_chans, ...), with the channels of ``fit``. Features
+        of missing channels are NaN, and so are their rows and columns of covariances.
+        """
         channel_names = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
 
         def make_key() -> tuple:
@@ -324,7 +315,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         return windows_estimator.computed_once(make_key, windows, self._measure_windows)
 
     def _measure_windows(self, windows: table.Windows) -> dict[str, np.ndarray]:
-        """Compute all feature sets, reading each window once. Missing channels have NaN."""
+        """Compute all feature sets, reading each window once."""
         device = computing.find_device(self.device)
         encoder = copy.deepcopy(self.encoder_).to(device)
         transformers_by_name = {
@@ -333,7 +324,6 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             "hand_crafted": window_features.ChannelFeatures(),
         }
         parts: dict[str, list] = {name: [] for name in (*self._feature_sets, "flat")}
-        n_fitted = int(self.n_chans_ or 0)
         with computing.usual_torch(gradients=False):
             for batch, montage in windows_estimator.batches(windows, encoder.patch_size, device):
                 indices = self._indices_in_fit(montage.names, batch.shape[1])
@@ -341,15 +331,24 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
                 for name in self._feature_sets:
                     if name == "encoder":
                         positions = electrodes.positions_of(montage.chs_info, batch)
-                        features = embed_channels(encoder, batch, positions).flatten(1)
+                        features = embed_channels(encoder, batch, positions)
                         values = windows_estimator.check_finite(features).cpu().numpy()
                     else:
                         values = transformers_by_name[name].measure(signals, self.sfreq_)
-                    parts[name].append(_with_all_channels(values, indices, n_fitted))
-                flat = np.zeros((len(batch), n_fitted), dtype=bool)
-                flat[:, indices] = amplitudes.flat_channels(signals)
-                parts["flat"].append(flat)
+                    values = values.reshape(*signals.shape[:2], -1)
+                    values = self._with_all_channels(values, indices, np.nan)
+                    if name == "tangent_space":  # columns of the covariances
+                        values = self._with_all_channels(values.swapaxes(1, 2), indices, np.nan)
+                    parts[name].append(values)
+                is_flat = amplitudes.flat_channels(signals)
+                parts["flat"].append(self._with_all_channels(is_flat, indices, False))
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
+
+    def _with_all_channels(self, values: np.ndarray, indices: np.ndarray, fill: Any) -> np.ndarray:
+        """Expand an array of shape (n_windows, n_indices, ...) to all channels of ``fit``."""
+        filled = np.full((len(values), self.n_chans_, *values.shape[2:]), fill)
+        filled[:, indices] = values
+        return filled
 
     def _indices_in_fit(self, names: Sequence[str], n_chans: int) -> np.ndarray:
         """Return the index of each channel of a window among the channels of ``fit``."""
@@ -370,21 +369,19 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     ) -> dict[str, np.ndarray]:
         """Return the features of each feature set, centered by subject if ``recenter_`` is set.
 
-        In ``fit``, ``measured`` contains the features before centering. If ``measured`` is None,
-        the features are computed, and flat channels are treated as missing.
+        Features of flat channels are NaN. If ``measured`` is None, the features are computed.
         """
-        if measured is None:
-            measured = dict(self._measured(windows))
-            for name in self._feature_sets:
-                measured[name] = _without_channels(measured[name], measured["flat"])
-        features = {name: measured[name] for name in self._feature_sets}
-        if "tangent_space" in self._feature_sets:
-            covariances = impute_covariances(
-                measured["tangent_space"], self.tangent_space_.reference_
-            )
-            tangents = self.tangent_space_.transform(covariances)
-            tangents[np.isnan(measured["tangent_space"]).all(axis=(1, 2))] = np.nan
-            features["tangent_space"] = tangents
+        measured = measured or self._measured(windows)
+        features = {}
+        for name in self._feature_sets:
+            values = np.where(measured["flat"][:, :, None], np.nan, measured[name])
+            if name == "tangent_space":
+                values = np.where(measured["flat"][:, None], np.nan, values)
+                covariances = impute_covariances(values, self.tangent_space_.reference_)
+                tangents = self.tangent_space_.transform(covariances)
+                tangents[np.isnan(values).all(axis=(1, 2))] = np.nan
+                values = tangents
+            features[name] = values.reshape(len(values), -1)
         if self.recenter_ is None:
             return features
         subjects = _subjects_of(windows)
@@ -440,17 +437,12 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         codes, adapted.test_subject_data_ = new_subject.codes_to_adapt(
             self, windows, labels, is_centered=is_centered
         )
-        adapted.views_ = {
-            name: new_subject.adapted(
-                self,
-                self.views_[name],
-                self.prior_strength_[name],
-                features,
-                codes,
-                is_centered=is_centered,
+        adapted.views_ = {}
+        for name, features in adapted._features(windows).items():
+            clf, strength = self.views_[name], self.prior_strength_[name]
+            adapted.views_[name] = new_subject.adapted(
+                self, clf, strength, features, codes, is_centered=is_centered
             )
-            for name, features in adapted._features(windows).items()
-        }
         adapted.one_class_recordings_ &= windows.table["recording"].nunique() == 1
         return adapted
 
@@ -548,8 +540,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         self.one_class_recordings_ = described.get("one_class_recordings", False)
         self.prior_strength_ = described["prior_strength"]
         if "tangent_space" in self._feature_sets:
-            tangentspace = extra_module("pyriemann.tangentspace")
-            self.tangent_space_ = tangentspace.TangentSpace()
+            self.tangent_space_ = extra_module("pyriemann.tangentspace").TangentSpace()
             self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()
         self.views_ = {}
         for view, C in self.C_.items():
@@ -561,45 +552,6 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             scaler.n_features_in_ = regression.n_features_in_ = len(scaler.mean_)
             regression.classes_ = np.arange(len(self.classes_))
             self.views_[view] = clf
-
-
-def _with_all_channels(values: np.ndarray, indices: np.ndarray, n_chans: int) -> np.ndarray:
-    """Expand features or covariances to all channels of ``fit``; added channels have NaN.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_windows, n_indices * n_features) or (n_windows, n_indices, n_indices)
-        Features, ordered by channel, or covariances.
-    indices : ndarray of int, shape (n_indices,)
-        For each channel of ``values``, its index among the channels of ``fit``.
-    n_chans : int
-        Number of channels of ``fit``.
-    """
-    n = len(values)
-    if values.ndim == 3:
-        filled = np.full((n, n_chans, n_chans), np.nan)
-        filled[:, indices[:, None], indices] = values
-        return filled
-    filled = np.full((n, n_chans, values.shape[1] // len(indices)), np.nan)
-    filled[:, indices] = values.reshape(n, len(indices), -1)
-    return filled.reshape(n, -1)
-
-
-def _without_channels(features: np.ndarray, is_missing: np.ndarray) -> np.ndarray:
-    """Return a copy of features or covariances, with NaN for missing channels.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n_windows, n_chans * n_features) or (n_windows, n_chans, n_chans)
-        Features, ordered by channel, or covariances.
-    is_missing : ndarray of bool, shape (n_windows, n_chans)
-        Mask of the missing channels of each window.
-    """
-    if features.ndim == 3:
-        is_missing = is_missing[:, :, None] | is_missing[:, None, :]
-        return np.where(is_missing, np.nan, features)
-    by_channel = features.reshape(*is_missing.shape, -1)
-    return np.where(is_missing[..., None], np.nan, by_channel).reshape(len(features), -1)
 
 
 def _subjects_of(windows: table.Windows) -> np.ndarray:

@@ -5,11 +5,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from braindecode_pars._common import checks, tables
 from braindecode_pars.baselines import new_subject
 from braindecode_pars.estimators import transformers, windows_classifier, windows_estimator
-from braindecode_pars.windows import Windows, convert
+from braindecode_pars.windows import convert
 from braindecode_pars.windows.labels import (
     cross_entropy_weights,
     training_classes,
@@ -29,8 +30,6 @@ GRID = (1e-3, 1e-2, 1e-1, 1.0)
 #: C if it is not searched.
 DEFAULT_C = 1e-2
 
-#: Minimum number of subjects for the search for C.
-_MIN_SUBJECTS = 2
 #: Maximum number of cross-validation folds over subjects in the search for C.
 _MAX_FOLDS = 5
 
@@ -153,13 +152,13 @@ class LinearProbe(windows_classifier.LabelPredictor):
             self.transformer_ = clone(self.transformer)
             features = np.asarray(self.transformer_.fit_transform(windows, windows.labels))
             windows = windows.with_labels(codes)
-            folds = folds_of_subjects(windows)
+            folds = folds_by_subject(windows.groups, codes)
             if self.classifier == "lda":
                 # LDA has no class weights; they are converted to prior probabilities.
                 weights = cross_entropy_weights(codes, classes, self.class_weight)
                 priors = np.bincount(codes) * (1 if weights is None else weights.numpy())
-                options: Any = dict(solver="lsqr", shrinkage="auto", priors=priors / priors.sum())
-                lda = LinearDiscriminantAnalysis(**options)
+                priors = priors / priors.sum()
+                lda = LinearDiscriminantAnalysis("lsqr", shrinkage="auto", priors=priors)
                 self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, codes)
             else:
                 code_weights = weights_of_codes(codes, classes, self.class_weight)
@@ -209,8 +208,9 @@ class LinearProbe(windows_classifier.LabelPredictor):
             self, windows, labels, is_centered=is_centered
         )
         features = np.asarray(adapted.transformer_.transform(windows))
-        arguments = self, self.classifier_, self.prior_strength_, features, codes
-        adapted.classifier_ = new_subject.adapted(*arguments, is_centered=is_centered)
+        adapted.classifier_ = new_subject.adapted(
+            self, self.classifier_, self.prior_strength_, features, codes, is_centered=is_centered
+        )
         return adapted
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -237,23 +237,17 @@ def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pip
     return make_pipeline(StandardScaler(), regression)
 
 
-def folds_of_subjects(windows: Windows) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds_by_subject(
+    subjects: np.ndarray | None, labels: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the training and held-out window indices of each cross-validation fold over subjects.
 
-    With a single subject or unknown subjects, the list is empty. A fold is excluded if a class has
-    no training window in this fold.
+    With a single subject or unknown subjects (None), the list is empty. A fold is excluded if a
+    class has no training window in this fold.
     """
-    if windows.groups is None:
-        return []
-    return folds_by_subject(transformers.subject_numbers(windows, 1, "C=None"), windows.labels)
-
-
-def folds_by_subject(
-    numbers: np.ndarray, labels: np.ndarray
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the folds of :func:`folds_of_subjects`, given the subject code of each window."""
-    n_subjects = len(np.unique(numbers))
-    if n_subjects < _MIN_SUBJECTS:
+    numbers = np.zeros(len(labels), int) if subjects is None else pd.factorize(subjects)[0]
+    n_subjects = numbers.max() + 1
+    if n_subjects < 2:
         return []
     folds = GroupKFold(min(n_subjects, _MAX_FOLDS)).split(labels, groups=numbers)
     n_classes = len(np.unique(labels))
@@ -282,15 +276,9 @@ def fit_searched(
     """
     if not folds:
         return clone(clf).fit(features, labels)
-    losses = np.zeros(len(GRID))
-    for train, test in folds:
-        # Each fit starts from the weights of the next smaller C, which saves iterations.
-        scaler, regression = clone(clf).set_params(logisticregression__warm_start=True)
-        scaled = scaler.fit_transform(features[train])
-        held_out = scaler.transform(features[test])
-        for i, C in enumerate(GRID):
-            regression.set_params(C=C).fit(scaled, labels[train])
-            predicted = regression.predict_proba(held_out)
-            losses[i] += log_loss(labels[test], predicted, labels=regression.classes_)
-    best = clone(clf).set_params(logisticregression__C=GRID[int(losses.argmin())])
-    return best.fit(features, labels)
+
+    def negative_loss(fitted: Pipeline, X: np.ndarray, y: np.ndarray) -> float:
+        return -log_loss(y, fitted.predict_proba(X), labels=fitted.classes_)
+
+    search = GridSearchCV(clf, {"logisticregression__C": GRID}, scoring=negative_loss, cv=folds)
+    return search.fit(features, labels).best_estimator_

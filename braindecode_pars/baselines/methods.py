@@ -178,10 +178,10 @@ def make_methods(
     A fit takes minutes. With ``make_methods(["eegnet", "shallow"], finetune_epochs=15)``, a fit
     takes seconds, see :doc:`/results/hands`.
 
-    - EEGNet-8,2 (Lawhern et al. 2018): Adam with a learning rate of 0.001, no weight decay, batch
-      size 16 (the authors' code), dropout probability 0.25 (the value for cross-subject
-      classification), temporal kernels of half a second, pooling to about 32 Hz, norm constraints
-      of 1 and 0.25.
+    - EEGNet-8,2 (Lawhern et al. 2018): temporal kernels of half a second, pooling to about 32 Hz,
+      norm constraints of 1 and 0.25. The dropout probability is 0.25, the value for cross-subject
+      classification. It is trained with Adam, a learning rate of 0.001, no weight decay, and batch
+      size 16 (the authors' code).
     - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every
       60 ms; and, as in braindecode's tutorials, Adam with a learning rate of 0.000625 and cosine
       annealing to zero, no weight decay, batch size 64.
@@ -212,21 +212,22 @@ def make_methods(
     further = FewLabelsClassifier().get_params() if "few-labels" in names else {}
     if not _LINEAR.keys().isdisjoint(names):
         further["C"] = LinearProbe().C
-    tasks = [n for n in names if n in PRETEXT_TASKS or checks.names_file(n) or _network(n)]
-    for kind, requested_names, accepted in (
-        ("method", names, dict.fromkeys((*METHODS, *tasks))),
-        ("setting of these methods", settings, {**parameters, **further}),
-    ):
-        for name in requested_names:
-            if name not in accepted:
-                raise ValueError(f"Unknown {kind} {name!r}. Use one of {', '.join(accepted)}.")
+    for name in names:
+        known = name in METHODS or name in PRETEXT_TASKS or checks.names_file(name)
+        if not (known or _network(name)):
+            raise ValueError(f"Unknown method {name!r}. Use one of {', '.join(METHODS)}.")
+    accepted = {**parameters, **further}
+    if unknown := [name for name in settings if name not in accepted]:
+        raise ValueError(
+            f"Unknown setting of these methods {unknown[0]!r}. Use one of {', '.join(accepted)}."
+        )
     # The same class weights for all methods of a table, even if the default of a method differs.
     settings = {"verbose": 0, "class_weight": parameters["class_weight"], **settings}
-    if subject_centering and "few-labels" in names:
-        settings["recenter"] = "subject"
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
-    all_methods = _classifiers(names, encoders, subject_centering, settings, equal_sizes)
+    if subject_centering:
+        settings["recenter"] = "subject"
+    all_methods = _classifiers(names, encoders, settings, equal_sizes)
     named_methods = [*(_centered(all_methods, settings) if subject_centering else all_methods)]
     displayed_names = [name for name, _ in named_methods]
     if duplicates := [name for name in displayed_names if displayed_names.count(name) > 1]:
@@ -240,31 +241,27 @@ def make_methods(
     return methods
 
 
-def _size_of(encoders: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings with which a new encoder has the size of the first of these encoders."""
-    for source in encoders.values():
-        encoder, card, _ = load_encoder(source)
-        size = {name: encoder.config[name] for name in encoder_start.SIZES}
-        if card.sfreq is not None:
-            size["patch_seconds"] = encoder.patch_size / card.sfreq
-        return size
-    return {}
+def _size_of(source: Any) -> dict[str, Any]:
+    """Return the settings with which a new encoder has the size of an encoder."""
+    encoder, card, _ = load_encoder(source)
+    size = {name: encoder.config[name] for name in encoder_start.SIZES}
+    if card.sfreq is not None:
+        size["patch_seconds"] = encoder.patch_size / card.sfreq
+    return size
 
 
 def _classifiers(
-    names: list[str],
-    encoders: dict[str, Any],
-    centered: bool,
-    settings: dict[str, Any],
-    equal_sizes: bool,
+    names: list[str], encoders: dict[str, Any], settings: dict[str, Any], equal_sizes: bool
 ) -> Iterator[tuple[str, BaseEstimator]]:
     """Yield the displayed name and the classifier of each method, and then of each encoder."""
-    default = {"feature ensemble": FewLabelsClassifier().encoder} if "few-labels" in names else {}
-    sized = (_size_of(encoders or default) if equal_sizes else {}) | settings
+    of_ensembles = encoders or {"feature ensemble": FewLabelsClassifier().encoder}
+    sized = settings
+    if equal_sizes and (encoders or "few-labels" in names):
+        sized = _size_of(next(iter(of_ensembles.values()))) | settings
     trained = _shared(PARSClassifier, sized)
     for name in names:
         if name == "few-labels":
-            yield from _ensembles(encoders or default, settings)
+            yield from _ensembles(of_ensembles, settings)
         elif name == "probe" and encoders:
             for encoder_name, encoder in encoders.items():
                 frozen = dict(pooling="channels", encoder=encoder)
@@ -273,7 +270,7 @@ def _classifiers(
             yield find_task(name).__name__, PARSClassifier(pretext=name, **trained)
         elif name == "scratch":
             yield shown_name(name), PARSClassifier(pretext=None, **trained)
-        elif network := _network(name, centered):
+        elif network := _network(name):
             displayed_name, arguments = network
             arguments = {**arguments, **_shared(NetworkClassifier, sized)}
             yield displayed_name, NetworkClassifier(**arguments)
@@ -314,7 +311,7 @@ def _fine_tuned(
             yield name + ALL_WEIGHTS, PARSClassifier(encoder=encoder, **params)
 
 
-def _network(name: str, centered: bool = False) -> tuple[str, dict[str, Any]] | None:
+def _network(name: str) -> tuple[str, dict[str, Any]] | None:
     """Return the displayed name and the arguments of a network, such as "cbramod:WEIGHTS"."""
     if name in _PUBLISHED:
         return _PUBLISHED[name]["network"], _PUBLISHED[name]
@@ -322,11 +319,6 @@ def _network(name: str, centered: bool = False) -> tuple[str, dict[str, Any]] | 
     model, _, weights = name.partition(":")
     if not weights or model not in by_name:
         return None
-    if centered:
-        raise ValueError(
-            f"{name} requires signals in volts, but subject_centering=True whitens the signals "
-            f"with Euclidean alignment. Remove {name}, or use subject_centering=False."
-        )
     network = by_name[model]
     # The name contains the file of the weights, so that a network can be listed several times.
     return f"{network} {Path(weights).stem}", dict(network=network, weights=weights)
@@ -352,9 +344,8 @@ def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimat
     name, transformer, arguments, classifier_arguments = method
     features = transformer(**arguments, **_shared(transformer, settings))
     if transformer is window_features.SpatialCovariance:
-        tangentspace = extra_module("pyriemann.tangentspace")
-
-        features = make_pipeline(features, tangentspace.TangentSpace())
+        tangent_space = extra_module("pyriemann.tangentspace").TangentSpace()
+        features = make_pipeline(features, tangent_space)
     probe = LinearProbe(features, **{**classifier_arguments, **_shared(LinearProbe, settings)})
     return name, probe
 
@@ -501,19 +492,18 @@ def check_equal_sizes(
     """
     checks.boolean().check("equal_sizes", equal_sizes)
     parts = {name: _part_with("n_encoder_parameters", e) for name, e in estimators.items()}
-    parts = {name: part for name, part in parts.items() if part is not None}
-    if len(parts) < 2:
+    sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items() if part is not None}
+    if len(set(sizes.values())) < 2:
         return {}
-    sizes = {name: part.n_encoder_parameters(X) for name, part in parts.items()}
-    smallest, largest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    if sizes[smallest] < sizes[largest] and equal_sizes:
+    if equal_sizes:
+        smallest, largest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
         raise ValueError(
             f"The encoders of {smallest} and {largest} must have equal numbers of parameters, got "
             f"{sizes[smallest]:,} and {sizes[largest]:,}. Use the same sizes, tokenizer and "
             "patch_seconds for both, as make_methods(encoder=...) does, or pass equal_sizes=False "
             "(--unequal-sizes)."
         )
-    return sizes if sizes[smallest] < sizes[largest] else {}
+    return sizes
 
 
 def _part_with(method: str, estimator: BaseEstimator) -> Any:

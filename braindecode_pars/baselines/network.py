@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,11 +18,10 @@ import braindecode.models
 import numpy as np
 import torch
 from braindecode.models.base import EEGModuleMixin
-from einops import EinopsError
 from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import checks, computing, settings
-from braindecode_pars.baselines import foundation
+from braindecode_pars.baselines import foundation, window_features
 from braindecode_pars.estimators import (
     embedder,
     fine_tuning,
@@ -115,16 +113,12 @@ verbose
     """
 
     _own_rules = {  # noqa: RUF012
-        "network": checks.instance("the name or the class of a braindecode model", str, type),
         "network_params": checks.optional(
             checks.instance(
                 "a dict of arguments, or a function of the sampling rate in Hz that returns a dict",
                 dict,
                 FunctionType,
             )
-        ),
-        "weights": checks.optional(
-            checks.instance("a path, or the name of a model on the Hub", str, os.PathLike)
         ),
         "input_format": checks.optional(checks.instance("an InputFormat", foundation.InputFormat)),
     }
@@ -171,10 +165,10 @@ verbose
         ------
         TypeError, ValueError
             If the windows or labels are invalid, as in PARSClassifier. If ``network`` is not a
-            braindecode model. If the network does not accept windows of this shape. With
-            ``weights``, also if the weights belong to another architecture, if the sampling rate of
-            the windows is unknown, or if the network does not accept the unit, the length or the
-            channels of the windows.
+            braindecode model. Errors of the network are also raised. With ``weights``: if the
+            weights belong to another architecture, or if the sampling rate of the windows is
+            unknown. Also if the network does not accept the unit, the length or the channels of
+            the windows.
         FileNotFoundError
             If ``weights`` does not exist.
         ImportError
@@ -214,9 +208,6 @@ verbose
         self, X: Any, y: Any, groups: Any, *, seeds: windows_estimator.Seeds
     ) -> tuple[Windows, Windows | None]:
         """Read the labeled windows, hold out validation windows, and build the net."""
-        network = _model_class(self.network)  # raises before windows are read
-        if self.weights is not None:
-            foundation.input_format_of(network, self.input_format)
         windows = self._read_labeled(X, y, groups)
         windows = windows[windows.labels >= 0]
         self.n_chans_, self.n_times_ = windows_estimator.check_fit_windows(windows)
@@ -275,42 +266,28 @@ verbose
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
-            log.info(
-                "%s with weights from %s: %s. Conversion of the windows: %s. The weights were "
-                "pretrained on %s; it is unknown whether these recordings include subjects of X.",
-                network.__name__,
-                self.weights,
-                self.load_report_,
-                prepare,
-                input_format.corpus,
-            )
+            log.info("Weights from %s: %s.", self.weights, self.load_report_)
+            log.info("Windows at %g Hz are converted to %s.", self.sfreq_, input_format)
         params = {name for name, p in module.network.named_parameters() if p.requires_grad}
         module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in params]
         return module
 
-    def _network(self, signal: dict, defaults: dict, *scale_and_prepare: Any) -> ScaledNetwork:
+    def _network(
+        self,
+        signal: dict[str, Any],
+        defaults: dict[str, Any],
+        scale: float,
+        prepare: foundation.Prepare | None = None,
+    ) -> ScaledNetwork:
         """Return the network with input scaling and, for published weights, input conversion.
 
         ``network_params`` take precedence over ``defaults``.
         """
-        model_class, n_outputs = _model_class(self.network), len(self.classes_)
-        params: Any = self.network_params
+        params: Any = self.network_params or {}
         if callable(params):
-            if signal["sfreq"] is None:
-                raise ValueError(
-                    "network_params is a function of the sampling rate, but the sampling rate of "
-                    "X is unknown. Pass sfreq, in Hz."
-                )
-            params = params(signal["sfreq"])
-        try:
-            arguments = dict(n_outputs=n_outputs, **signal, **{**defaults, **(params or {})})
-            return ScaledNetwork(model_class, arguments, *scale_and_prepare)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise ValueError(
-                f"{model_class.__name__} cannot be built for windows with {self.n_chans_} channels "
-                f"and {self.n_times_} samples. Change the length of the windows, or pass "
-                f"network_params. The error of the network was: {error}"
-            ) from error
+            params = params(window_features.known_rate(signal["sfreq"]))
+        arguments = dict(n_outputs=len(self.classes_), **signal, **{**defaults, **params})
+        return ScaledNetwork(_model_class(self.network), arguments, scale, prepare)
 
     def _outputs(self, X: Any, groups: Any = None) -> torch.Tensor:
         check_is_fitted(self)
@@ -382,36 +359,12 @@ class ScaledNetwork(torch.nn.Module):
         return self
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs).
-
-        Raises
-        ------
-        ValueError
-            If the network does not accept windows of this shape, or does not return logits of
-            shape (batch, n_outputs).
-        """
+        """Return logits: (batch, n_chans, n_times) -> (batch, n_outputs)."""
         x, names = x / self.scale, {}
         if self.prepare is not None:
             x = self.prepare(x)
             names = {"ch_names": self.prepare.names} if self._accepts_names else {}
-        try:
-            logits = self.network(x, **names)
-        except EinopsError as error:
-            raise ValueError(
-                f"{type(self.network).__name__} does not accept windows with {x.shape[1]} channels "
-                f"and {x.shape[2]} samples. If the network divides windows into patches, use "
-                "windows whose length is a multiple of the patch length, or set the patch length "
-                f"in network_params. Error of the network: {error}"
-            ) from error
-        expected = len(x), self.constructor_arguments[1]["n_outputs"]
-        shape = getattr(logits, "shape", type(logits).__name__)
-        if shape != expected:
-            raise ValueError(
-                f"{type(self.network).__name__} must return logits of shape (n_windows, "
-                f"n_classes) = {expected}, but returned {shape}. Change network_params, or use "
-                "another network."
-            )
-        return logits
+        return self.network(x, **names)
 
     def __reduce__(self) -> tuple:
         return _rebuild, (self.constructor_arguments, self.state_dict(), self.training)

@@ -79,31 +79,25 @@ def codes_to_adapt(
             f"({names}). Call adapt once per subject."
         )
     if (is_centered or labels is None) and len(windows) < transformers.MIN_WINDOWS:
-        alternative = ", or refit without centering (recenter=None)" if is_centered else ""
         checks.warn_user(
             f"adapt estimates the subject mean from only {len(windows)} windows, which is "
             f"imprecise; at least {transformers.MIN_WINDOWS} windows are recommended. Pass more "
-            f"windows of the subject, with or without labels{alternative}."
+            "windows of the subject, with or without labels."
         )
     if labels is None:
         return None, tables.TestSubjectData.ALL_UNLABELED
     classes = estimator.classes_.tolist()
     unlabeled, _ = label_of_unlabeled(estimator.unlabeled_label)
     code_of = {**{label: code for code, label in enumerate(classes)}, unlabeled: -1}
-    passed_labels = windows.labels.tolist()
-    if unknown := sorted({repr(label) for label in passed_labels if label not in code_of}):
+    present = dict.fromkeys(windows.labels.tolist())
+    if not present.keys() <= code_of.keys() or len(present.keys() - {unlabeled}) < 2:
+        listing = checks.format_list([*map(repr, present)])
         raise ValueError(
-            f"adapt expects the labels of fit, {classes}, or {unlabeled!r} for unlabeled "
-            f"windows, but labels contains {checks.format_list(unknown, 3)}. Use the "
-            "labels that were passed to fit."
-        )
-    codes = np.array([code_of[label] for label in passed_labels])
-    if len(present := {*codes.tolist()} - {-1}) < 2:
-        raise ValueError(
-            "adapt expects labels of at least two classes, got labels of "
-            f"{[classes[i] for i in present]}. Add labeled windows of another class, or pass "
+            f"adapt expects labels of at least two classes of fit, {classes}, and {unlabeled!r} "
+            f"for unlabeled windows, but labels contains {listing}. Correct the labels, or pass "
             "labels=None."
         )
+    codes = np.array([code_of[label] for label in windows.labels.tolist()])
     return codes, tables.TestSubjectData.LABELED
 
 
@@ -235,11 +229,13 @@ def chosen_strength(
 ) -> float:
     """Return the prior strength with the highest balanced accuracy on held-out subjects.
 
-    In each fold, the classifier is calibrated to up to three held-out subjects, with labels of the
-    first 2 and then of the first 8 windows per class, and predicts their remaining windows. The
-    criterion is balanced accuracy instead of log loss: if regularization made the weights small, a
-    weak prior enlarges them, which can decrease the log loss although the accuracy also decreases.
-    Among prior strengths with equal scores, the largest is selected.
+    In each fold, the classifier is calibrated to up to three held-out subjects, and predicts their
+    remaining windows. It is calibrated with the labels of the first 2 windows per class, and again
+    with the first 8. Among prior strengths with equal scores, the largest is selected.
+
+    The criterion is balanced accuracy instead of log loss. If regularization made the weights
+    small, a weak prior enlarges them. This can decrease the log loss although the accuracy also
+    decreases.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ the class probabilities of a classifier.
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -94,24 +95,16 @@ class HMMSmoothing(LabelPredictor):
 
         Raises
         ------
-        TypeError
-            If ``classifier`` has no ``predict_proba``.
         ValueError
             If the position of a window in its recording is unknown, as in arrays. If there are no
             consecutive labeled windows. Errors of the classifier are also raised.
         """
-        if not hasattr(self.classifier, "predict_proba"):
-            raise TypeError(
-                "HMMSmoothing requires a classifier with predict_proba, got "
-                f"{type(self.classifier).__name__}. Pass a classifier with predict_proba."
-            )
         windows = convert.as_windows(X, y)
         _check_places(windows)
         with fresh_fit(self):
             self.classifier_ = clone(self.classifier).fit(windows, windows.labels)
             self.classes_ = self.classifier_.classes_
-            code_of = {label: code for code, label in enumerate(self.classes_.tolist())}
-            codes = np.array([code_of.get(label, -1) for label in windows.labels.tolist()])
+            codes = pd.Index(self.classes_).get_indexer(windows.labels)  # -1 for unlabeled windows
             labeled = windows.with_labels(codes)[codes >= 0]
             class_weight = parameter_of_last("class_weight", self.classifier)
             transitions = Transitions.of(labeled, self.classes_, class_weight)

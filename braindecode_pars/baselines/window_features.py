@@ -120,10 +120,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             windows_estimator.warn_of_length(self, n_times)
         # Everything that determines the features of a window, apart from the window
         names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
-        state = repr((sorted(self.get_params().items()), getattr(self, "bands_", None)))
-        measured = windows_estimator.computed_once(
-            lambda: (type(self), state, names, windows.sfreq), windows, self._measure_windows
-        )
+        key = (type(self), repr(sorted(self.get_params().items())), names, windows.sfreq)
+        measured = windows_estimator.computed_once(lambda: key, windows, self._measure_windows)
         amplitudes.warn_of_flat_channels(dict(enumerate(measured["flat"])))
         return measured["features"]
 
@@ -211,8 +209,8 @@ class LogBandPower(NamedFeatures):
     chs_info_ : list of dict | None
         Channels of the windows of ``fit``, as in ``mne.Info["chs"]``; None if unknown.
         :meth:`transform` picks these channels by name.
-    bands_ : dict of str to tuple | None
-        Bands up to half the sampling rate of ``fit``; None if the sampling rate is unknown.
+    bands_ : dict of str to tuple
+        Bands up to half the sampling rate of ``fit``.
 
     Notes
     -----
@@ -234,26 +232,20 @@ class LogBandPower(NamedFeatures):
 
     def _remember(self, windows: Windows) -> None:
         super()._remember(windows)
-        rate = windows.sfreq
-        self.bands_ = None if rate is None else _bands_below(rate / 2)
+        sfreq = known_rate(windows.sfreq)
+        self.bands_ = _bands_at(sfreq)
         kinds = ("absolute", "relative") if self.power == "both" else (self.power,)
-        self.features_ = [f"{kind}_{name}" for kind in kinds for name in self.bands_ or ()]
-        _warn_of_bands(self, [name for name in BANDS if name not in (self.bands_ or BANDS)], rate)
+        self.features_ = [f"{kind}_{name}" for kind in kinds for name in self.bands_]
+        _warn_of_bands(self, [name for name in BANDS if name not in self.bands_], sfreq)
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
-        # The bands of fit; arrays may be transformed without calling fit.
-        bands = getattr(self, "bands_", None) or _bands_below(sfreq / 2)
+        bands = _bands_at(sfreq)
+        _check_bands(self, bands, getattr(self, "bands_", bands), sfreq)
         segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
         frequencies, density = welch(batch, sfreq, nperseg=segment)
         powers_of_bands = []
         for name, (low, high) in bands.items():
-            if high > sfreq / 2:
-                raise ValueError(
-                    f"X has a sampling rate of {sfreq:g} Hz, which is too low for the band {name} "
-                    f"({low:g} to {high:g} Hz) of fit. Resample all recordings to the same "
-                    "sampling rate."
-                )
             inside = (frequencies >= low) & (frequencies <= high)
             if inside.sum() < 2:  # the integral requires two frequencies
                 raise ValueError(
@@ -273,25 +265,29 @@ class LogBandPower(NamedFeatures):
         return np.log(np.maximum(chosen, np.finfo(np.float32).tiny)).reshape(len(batch), -1)
 
 
-def _warn_of_bands(owner: NamedFeatures, excluded: list[str], sfreq: float | None) -> None:
+def _bands_at(sfreq: float) -> dict[str, tuple[float, float]]:
+    """Return the bands up to half a sampling rate in Hz."""
+    return {name: edges for name, edges in BANDS.items() if edges[1] <= sfreq / 2}
+
+
+def _warn_of_bands(owner: NamedFeatures, excluded: list[str], sfreq: float) -> None:
     """Warn about bands that are excluded because of the sampling rate in Hz."""
     if excluded:
         checks.warn_user(
             f"{type(owner).__name__} excludes the bands {checks.format_list(excluded)}, because "
             f"windows with a sampling rate of {sfreq:g} Hz contain no frequencies above "
-            f"{known_rate(sfreq) / 2:g} Hz. Use a higher sampling rate to include these bands."
+            f"{sfreq / 2:g} Hz. Use a higher sampling rate to include these bands."
         )
 
 
-def _bands_below(max_frequency: float) -> dict[str, tuple[float, float]]:
-    """Return the bands with an upper edge up to a frequency in Hz."""
-    bands = {name: (low, high) for name, (low, high) in BANDS.items() if high <= max_frequency}
-    if not bands:
+def _check_bands(owner: NamedFeatures, bands: Any, fitted: Any, sfreq: float) -> None:
+    """Check that the bands at a sampling rate in Hz are the bands of ``fit``."""
+    if bands != fitted:
         raise ValueError(
-            f"The sampling rate of {2 * max_frequency:g} Hz is too low for every band: the windows "
-            f"contain no frequencies above {max_frequency:g} Hz. Use a higher sampling rate."
+            f"X has a sampling rate of {sfreq:g} Hz, at which the frequency bands of "
+            f"{type(owner).__name__} differ from the bands of fit. Resample all recordings to the "
+            "same sampling rate."
         )
-    return bands
 
 
 @dataclass(eq=False, repr=False)
@@ -359,21 +355,12 @@ class SpatialCovariance(WindowFeatures):
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         estimation = extra_module("pyriemann.estimation")
 
-        n_chans, n_times = batch.shape[1:]
-        if n_times < 2:
-            raise ValueError(
-                "SpatialCovariance requires windows of at least 2 samples, got 1. Use longer "
-                "windows."
-            )
         if self.band is not None:
             sections = butter(4, self.band, btype="bandpass", fs=known_rate(sfreq), output="sos")
-            # The default padding of SciPy, or a shorter one for short windows.
-            padding = min(3 * (2 * len(sections) + 1), n_times - 1)
-            batch = sosfiltfilt(sections, batch, axis=-1, padlen=padding)
-        covariances = estimation.Covariances("oas").transform(
-            batch
-        )  # (n_windows, n_chans, n_chans)
-        return covariances + np.finfo(np.float32).tiny * np.eye(n_chans)
+            batch = sosfiltfilt(sections, batch, axis=-1)
+        covariances = estimation.Covariances("oas").transform(batch)
+        # (n_windows, n_chans, n_chans)
+        return covariances + np.finfo(np.float32).tiny * np.eye(batch.shape[1])
 
 
 @dataclass(eq=False, repr=False)
@@ -473,24 +460,24 @@ class LowFrequencyAmplitude(NamedFeatures):
     segment_seconds: float = 0.25
 
     def _remember(self, windows: Windows) -> None:
-        channels, montages = self.channels, windows.montages
-        has_names = windows.chs_info is not None and all(chans.chs_info for chans in montages)
-        if channels is None and has_names:
-            good = [[name for name in chans.names if name not in chans.bads] for chans in montages]
-            places = [channel_names.match_channels(FRONTAL, names) for names in good]
-            channels = [n for n, *place in zip(FRONTAL, *places, strict=True) if None not in place]
-            if not channels:
-                names = checks.format_list(channel_names.odd_first(montages[0].names))
+        channels = self.channels
+        if channels is None:
+            with checks.quiet():  # recordings may differ in channels that are not frontal
+                shared = picking.pick_for_fit(windows).chs_info or []
+            names = [ch["ch_name"] for ch in shared]
+            positions = channel_names.match_channels(FRONTAL, names)
+            channels = [names[i] for i in positions if i is not None] or None
+            if names and not channels:
                 raise ValueError(
                     "LowFrequencyAmplitude requires at least one of the channels "
                     f"{', '.join(FRONTAL)} that is present in all recordings and not marked as "
-                    f"bad, but there is none. The first recording has the channels {names}. Pass "
-                    "the channels to use with channels=[...]."
+                    "bad, but the channels shared by all recordings are "
+                    f"{checks.format_list(names)}. Pass the channels to use with channels=[...]."
                 )
         self.chs_info_ = picking.pick_for_fit(windows, channels).chs_info
-        n_times, rate = windows[0].shape[-1], windows.sfreq
-        segment = self._segment(n_times, rate or 1.0)
-        starts = np.arange(n_times // segment) * segment / (rate or 1.0)
+        n_times, sfreq = windows[0].shape[-1], known_rate(windows.sfreq)
+        segment = self._segment(n_times, sfreq)
+        starts = np.arange(n_times // segment) * segment / sfreq
         self.features_ = [f"mean_from_{start:g}s" for start in starts]
 
     def _segment(self, n_times: int, sfreq: float | None) -> int:
@@ -577,11 +564,7 @@ class ChannelFeatures(NamedFeatures):
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         features = _features_at(sfreq)
-        if getattr(self, "features_", features) != features:  # arrays can be used without fit
-            raise ValueError(
-                f"X has a sampling rate of {sfreq:g} Hz, at which the available frequency bands "
-                "differ from the bands of fit. Resample all recordings to the same sampling rate."
-            )
+        _check_bands(self, features, getattr(self, "features_", features), sfreq)
         signals = torch.from_numpy(batch).flatten(0, 1)  # (n_windows * n_chans, n_times)
         measured = []
         for part in instance_norm(signals).split(_BATCH_SIZE):
@@ -592,11 +575,6 @@ class ChannelFeatures(NamedFeatures):
 
 def _features_at(sfreq: float) -> list[str]:
     """Return the names of the features of a channel, for the bands up to half a rate in Hz."""
-    if sfreq < 30:  # the features of the alpha peak use frequencies up to 14 Hz
-        raise ValueError(
-            f"ChannelFeatures requires a sampling rate of at least 30 Hz, got {sfreq:g} Hz. Use "
-            "recordings with a higher sampling rate."
-        )
     bands = [f"{low:g}-{high:g}Hz" for low, high in classical.BANDS if high <= sfreq / 2]
     parts = ("power", "power_sd", "power_change")
     names = {**_NAMES, "bands": [f"{part}_{band}" for band in bands for part in parts]}

@@ -59,21 +59,17 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     audits = tables.with_numbers(audits, ["value", "chance"])
     tables.check_once(audits, "audits", [*source, "property"])
     rows = audits.drop_duplicates("property").set_index("property")["chance"]
-    table = audits.set_index(["property", *source])["value"].unstack(source).loc[rows.index]
-    # Encoders first; a single column for other features if they are equal for all encoders
-    columns: dict[str, np.ndarray] = {}
-    encoders = list(dict.fromkeys(audits["encoder"]))
-    for features in dict.fromkeys(audits["features"]):
-        values_by_encoder = {
-            name: table[name, features].to_numpy() for name in encoders if (name, features) in table
-        }
-        first, *others = values_by_encoder.values()
+    # A single column for tokens, and for random encoders, if they are equal for all encoders
+    columns: dict[str, pd.Series] = {}
+    for features, part in audits.groupby("features", sort=False):
+        table = part.pivot(index="property", columns="encoder", values="value")
+        table = table.reindex(index=rows.index, columns=part["encoder"].unique())
         is_encoder = features == "encoder"
-        if not is_encoder and all(np.array_equal(first, v, equal_nan=True) for v in others):
-            columns[str(features)] = first
+        if not is_encoder and len(table.T.drop_duplicates()) == 1:
+            columns[str(features)] = table.iloc[:, 0]
         else:
             prefix = "" if is_encoder else f"{features}, "
-            columns |= {f"{prefix}{name}": column for name, column in values_by_encoder.items()}
+            columns |= {f"{prefix}{name}": table[name] for name in table}
     values = np.column_stack(list(columns.values()))
     chance = rows.to_numpy()[:, None]
     normalized = np.clip((values - chance) / (1 - chance), 0, 1)
@@ -147,13 +143,12 @@ def subjects_in_features(
     tables.check_once(table, "table", columns[:4])
     names, measures = (list(dict.fromkeys(table[key])) for key in ("features", "measure"))
     kinds = list(dict.fromkeys(zip(table["property"], table["erased"], strict=True)))
+    indexed = table.set_index(columns[:4])
     size = (1.4 + 1.6 * len(measures), 1.5 + 0.6 * len(names))  # and a legend
     panels = style.axes_for(axes, 1, len(measures), size, sharey=True)
     for ax, measure in zip(panels, measures, strict=True):
         for number, (target, erased) in enumerate(kinds):
-            is_kind = (table["property"] == target) & (table["erased"] == erased)
-            kind_rows = table[is_kind & (table["measure"] == measure)].set_index("features")
-            kind_rows = kind_rows.reindex(names)
+            kind_rows = indexed.reindex([(name, target, measure, erased) for name in names])
             positions = np.arange(len(names)) + (number - (len(kinds) - 1) / 2) * 0.7 / len(kinds)
             look = {**style.series_style(number), "linestyle": "", "markersize": 6}
             label = target if erased == "nothing" else f"{target}, LEACE fitted on {erased}"

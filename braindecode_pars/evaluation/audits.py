@@ -18,9 +18,9 @@ from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedGroup
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from braindecode_pars._common import checks, computing, subjects
+from braindecode_pars._common import computing
 from braindecode_pars.baselines import window_features
-from braindecode_pars.estimators import PARSEmbedder
+from braindecode_pars.estimators import PARSEmbedder, transformers
 from braindecode_pars.evaluation import leaks, subject_information
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
@@ -45,8 +45,6 @@ FEATURES = ("encoder", "tokens", "random encoder")
 R2 = "R2"
 #: Measure: balanced accuracy of a logistic regression.
 ACCURACY = subject_information.ACCURACY
-#: Measure: proportion of variance explained by subject.
-EXPLAINED = subject_information.EXPLAINED
 
 #: Maximum number of channels used per window, because neighboring channels are similar.
 _CHANNELS = 8
@@ -172,17 +170,13 @@ def audit_encoder(
     >>> slope["encoder"] > 0.5 > slope["random encoder"]
     np.True_
     """
-    checks.check_parameters(
-        locals(), dict(n_windows=checks.integer(2), seed=checks.integer(0)), "audit_encoder"
-    )
     name = Path(encoder).name if isinstance(encoder, str | Path) else "encoder"
     encoders = encoder if isinstance(encoder, Mapping) else {name: encoder}
     signals = _draw_signals(windows, n_windows, np.random.default_rng(seed))
     targets = dict(_targets(signals))
     transformer = window_features.ChannelFeatures().fit(signals)
     properties = pd.DataFrame(transformer.transform(signals), columns=transformer.features_)
-    properties = properties[[name for name in properties if name in PROPERTIES]]
-    properties = properties.rename(columns=PROPERTIES)
+    properties = properties.filter(items=PROPERTIES).rename(columns=PROPERTIES)
     rows = [
         dict(encoder=name, features=kind) | row
         for name, source in encoders.items()
@@ -225,14 +219,8 @@ def _draw_signals(source: Any, n_windows: int, rng: np.random.Generator) -> Wind
     ``channel``.
     """
     windows = picking.pick_for_fit(convert.as_windows(source))
-    windows.check_not_empty()
-    if windows.groups is None or windows.sfreq is None:
-        missing = "subject" if windows.groups is None else "sampling rate"
-        raise ValueError(
-            f"The {missing} of some windows is unknown, but audit_encoder requires it. Pass a "
-            "windows dataset with a sampling rate, and with 'subject' in the descriptions of its "
-            "recordings."
-        )
+    transformers.subject_numbers(windows, 1, "audit_encoder")  # raises if one is unknown
+    window_features.known_rate(windows.sfreq)
     windows = windows.take(np.sort(rng.permutation(len(windows))[:n_windows]))
     if len(set(windows.column("subject").tolist())) < 2:
         raise ValueError(
@@ -240,11 +228,10 @@ def _draw_signals(source: Any, n_windows: int, rng: np.random.Generator) -> Wind
             "recordings of other subjects."
         )
     samples, selected = [], []
-    for batch in windows.batches(64):
-        for window in batch:
-            selected.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
-            samples.append(window[selected[-1]])
-    window_numbers = np.repeat(np.arange(len(windows)), list(map(len, selected)))
+    for window in windows:
+        selected.append(np.sort(rng.permutation(len(window))[:_CHANNELS]))
+        samples.append(window[selected[-1]])
+    window_numbers = np.repeat(np.arange(len(windows)), len(selected[0]))
     channels = np.concatenate(selected)
     if windows.chs_info:
         channels = np.array([ch["ch_name"] for ch in windows.chs_info])[channels]
@@ -260,8 +247,8 @@ def _features(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the features of an encoder, of its tokens and of a random encoder."""
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
-    pairs = zip(*(signals.column(key).tolist() for key in ("corpus", "subject")), strict=True)
-    names_with_corpus = {subject: subjects.in_corpus(corpus, subject) for corpus, subject in pairs}
+    names: Any = signals.groups, signals.corpus_subjects
+    names_with_corpus = dict(zip(*names, strict=True))
     leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(embedder, names_with_corpus)])
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
@@ -322,7 +309,7 @@ def _probe(
         X, subject, recordings, signals.labels
     ).mean()
     value = (explained - null) / (1 - null)
-    row = dict(property="variance by subject", measure=EXPLAINED, value=value)
+    row = dict(property="variance by subject", measure=subject_information.EXPLAINED, value=value)
     yield row | dict(sd=np.nan, chance=0.0, held_out="nothing")
     erased = subject_information.accuracies(X, subject, folds, erased=subject)
     yield _row("subject, erased", ACCURACY, erased, 1 / (subject.max() + 1), held_out)

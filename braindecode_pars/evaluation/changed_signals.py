@@ -548,16 +548,17 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         TypeError, ValueError
-            As in :meth:`fit`. Also if the sampling rate is required and unknown, ``edge`` is not
-            below half of the sampling rate, a window is shorter than two patches, or windows have
-            neither EOG channels nor a pair of frontal channels.
+            As in :meth:`fit`. Also if the control cannot be computed for these windows:
+
+            - the sampling rate is required and unknown;
+            - ``edge`` is not below half of the sampling rate;
+            - a window is shorter than two patches;
+            - windows have neither EOG channels nor a pair of frontal channels.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
-        changed = [window.astype(np.float32) for window in self._changed(windows)]
-        is_one_shape = len({window.shape for window in changed}) == 1
-        return windows.read_by(np.stack(changed) if is_one_shape else changed)
+        return windows.read_by([window.astype(np.float32) for window in self._changed(windows)])
 
     def _changed(self, windows: table.Windows) -> Iterator[np.ndarray]:
         """Return an iterator over the changed windows, each of shape (n_chans, n_times)."""
@@ -565,11 +566,6 @@ class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
         match self.control:
             case "slow":
                 sfreq = window_features.known_rate(windows.sfreq)
-                if 2 * self.edge >= sfreq:
-                    raise ValueError(
-                        f"edge={self.edge:g} Hz must be below half of the sampling rate, "
-                        f"{sfreq / 2:g} Hz. Use a lower edge."
-                    )
                 return _filtered(windows, partial(high_passed, sfreq=sfreq, edge=self.edge))
             case "eyes":
                 return _without_eyes(windows)
@@ -622,9 +618,8 @@ def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
     def fitted(number: int, montage: int) -> tuple[np.ndarray, np.ndarray]:
         rows = np.flatnonzero(numbers == number)
         recording_rows = dict.fromkeys(recordings[rows].tolist())
-        parts = [whole_recording(windows, row) for row in recording_rows]
-        segments = [part for part in parts if part is not None]
-        if len(segments) < len(parts):
+        segments: list[Any] = [whole_recording(windows, row) for row in recording_rows]
+        if any(segment is None for segment in segments):
             segments = [windows[i].astype(float) for i in rows.tolist()]
         signals = np.concatenate(segments, axis=1)[None]
         eog = eyes[montage][0] @ signals
@@ -692,15 +687,11 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
     eog = [i for i, ch in enumerate(channels) if channel_names.is_eog(ch)]
     if eog:
         return unit[eog], np.array(eog)
-    good = [i for i, name in enumerate(montage.names) if name not in montage.bads]
-    good_names = [montage.names[i] for i in good]
-    positions = channel_names.match_channels(window_features.FRONTAL, good_names)
+    usable_names = ["" if name in montage.bads else name for name in montage.names]
+    positions = channel_names.match_channels(window_features.FRONTAL, usable_names)
     # Differences and sums of Fp1 and Fp2, and of F7 and F8, show eye movements and blinks.
-    pairs = [
-        (good[left], good[right])
-        for left, right in zip(positions[::2], positions[1::2], strict=True)
-        if left is not None and right is not None
-    ]
+    candidates = zip(positions[::2], positions[1::2], strict=True)
+    pairs = [pair for pair in candidates if None not in pair]
     if not pairs:
         listing = checks.format_list(montage.names, max_items=8) or "unnamed"
         raise ValueError(

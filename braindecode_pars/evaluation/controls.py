@@ -41,8 +41,6 @@ def controls(
     metrics: Sequence[str] = ("balanced_accuracy",),
     dataset: str = "",
     unlabeled_label: Any = "auto",
-    edge: float = 7.0,
-    patch_seconds: float = 1.0,
     out: str | Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 1,
@@ -60,7 +58,7 @@ def controls(
     ========== ============================================ ========================================
     Control    Change of the windows                        Conclusion if the difference disappears
     ========== ============================================ ========================================
-    slow       high-pass filtered at ``edge``               depends on low-frequency activity of the
+    slow       high-pass filtered at 7 Hz                   depends on low-frequency activity of the
                                                             eyes, sweat, movement or the brain
     detrended  linear trend subtracted from each window     depends on linear trends within windows
     eyes       EOG regressed out, or frontal channels if    depends on ocular activity, or on
@@ -70,7 +68,7 @@ def controls(
     aperiodic  1/f removed from the spectra                 depends on the slope or offset of 1/f,
                                                             not on rhythms
     amplitude  amplitude-normalized per channel and window  depends on total power
-    order      time-shuffled: patches in random order       depends on the time course
+    order      time-shuffled: seconds in random order       depends on the time course
     labels     label permutation within each subject        none: scores above chance level indicate
                                                             data leakage
     ========== ============================================ ========================================
@@ -81,7 +79,8 @@ def controls(
     :func:`control_gains` returns a table of the difference that remains in each control,
     :func:`describe_controls` describes this table in sentences, and
     :func:`plotting.control_gains <braindecode_pars.plotting.control_gains>` draws it.
-    :class:`ControlSignals` computes the control signals.
+    :class:`ControlSignals` computes the control signals, also with another high-pass frequency or
+    patch length.
 
     Parameters
     ----------
@@ -102,10 +101,6 @@ def controls(
     seeds : sequence of int
         Random seeds. If ``n_train_subjects`` is given, each seed is also a draw of labeled
         subjects.
-    edge : float
-        High-pass frequency of the control ``"slow"``, in Hz.
-    patch_seconds : float
-        Length of the patches of the control ``"order"``, in seconds.
     out : path | None
         Folder for the scores (``scores.csv``) and the finished folds, with a subfolder for each
         control. The same call resumes an interrupted run, and may add controls, seeds or methods.
@@ -115,7 +110,8 @@ def controls(
     pandas.DataFrame
         Scores with the columns of the protocols and the column ``control``, which is ``"none"`` for
         the original windows. For the control ``"slow"``, the column ``note`` states how many
-        recordings were high-pass filtered before windows were created.
+        recordings were high-pass filtered before windowing. In other recordings, each window was
+        filtered separately, which leaves low frequencies near its ends.
 
     Raises
     ------
@@ -167,14 +163,10 @@ def controls(
     """
     # Check the arguments before anything is computed
     splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
-    checks.positive().check("edge", edge)
-    checks.positive().check("patch_seconds", patch_seconds)
-    splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
-    if len(estimators) < 2:
-        only = ", ".join(estimators)
+    if len(estimators) < 2:  # control_gains would fail, after all methods were fitted
         raise ValueError(
-            f"controls() compares methods and requires at least 2 estimators, got only {only}. Add "
-            "an estimator to compare with, such as a random encoder."
+            "controls() compares methods and requires at least 2 estimators, got "
+            f"{len(estimators)}. Add an estimator to compare with, such as a random encoder."
         )
     if out is not None:
         out = Path(out).expanduser()
@@ -192,7 +184,7 @@ def controls(
         if control != UNCHANGED:
             try:
                 corpus = splitting.Corpus.of(windows_ds, dataset, unlabeled_label)
-                changed = changed_windows(control, corpus, edge, patch_seconds)
+                changed = changed_windows(control, corpus)
             except ValueError as error:
                 checks.warn_user(f"The control {control!r} was skipped: {error}")
                 continue
@@ -209,21 +201,13 @@ def controls(
 
 
 def _filtering(windows: Windows) -> str:
-    """Return a sentence with the number of recordings that were filtered before windowing."""
-    rows = range(len(windows.recordings))
-    n_filtered = sum(changed_signals.whole_recording(windows, row) is not None for row in rows)
-    text = f"{n_filtered} of {len(rows)} recordings were high-pass filtered before windowing"
-    if n_filtered == len(rows):
-        return text
-    return (
-        f"{text}; in the other recordings, each window was filtered separately, which leaves low "
-        "frequencies near its ends"
-    )
+    """Return a note with the number of recordings that were filtered before windowing."""
+    n = len(windows.recordings)
+    n_filtered = sum(changed_signals.whole_recording(windows, i) is not None for i in range(n))
+    return f"{n_filtered} of {n} recordings were high-pass filtered before windowing"
 
 
-def changed_windows(
-    control: str, corpus: splitting.Corpus, edge: float = 7.0, patch_seconds: float = 1.0
-) -> Windows:
+def changed_windows(control: str, corpus: splitting.Corpus) -> Windows:
     """Return the windows of a control, with changed samples in memory or permuted labels."""
     if control == "labels":
         if splitting.classes_of_subjects(corpus) is not None:
@@ -234,10 +218,7 @@ def changed_windows(
         labeled, y = corpus.labeled, corpus.y.copy()
         y[labeled] = changed_signals.permuted_labels(y[labeled], corpus.groups[labeled])
         return corpus.X.with_labels(y)
-    patches = patch_seconds if control == "order" else None
-    return changed_signals.ControlSignals(control, edge=edge, patch_seconds=patches).transform(
-        corpus.X
-    )
+    return changed_signals.ControlSignals(control).transform(corpus.X)
 
 
 #: Significance level of all tests. The confidence intervals have 1 - LEVEL (95 %) coverage.
@@ -328,12 +309,6 @@ def control_gains(
         raise ValueError(
             f"The scores do not contain the method against={against!r}. Use one of {available}."
         )
-    if UNCHANGED not in rows["control"].tolist():
-        available = ", ".join(map(str, dict.fromkeys(rows["control"])))
-        raise ValueError(
-            f"The scores contain no rows with control {UNCHANGED!r} (the original windows), only "
-            f"{available}. Add the scores of the original windows."
-        )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
@@ -406,10 +381,11 @@ def describe_controls(gains: pd.DataFrame) -> str:
     """Describe the results of control analyses in sentences.
 
     A method is described for each number of training subjects with which it scores significantly
-    higher than the method ``against`` (p < 0.05, uncorrected). For each control, the sentences
-    state whether the difference is significantly reduced, and whether the remaining difference is
-    significantly above zero (p < 0.05, not corrected for the number of controls). The scores with
-    permuted labels are tested against chance level with Holm's correction.
+    higher than the method ``against`` (p < 0.05, uncorrected). The sentences state for each
+    control whether the difference is significantly reduced, and whether the remaining difference
+    is significantly above zero. These tests (p < 0.05) are not corrected for the number of
+    controls. The scores with permuted labels are tested against chance level with Holm's
+    correction.
 
     Parameters
     ----------
@@ -440,73 +416,44 @@ def describe_controls(gains: pd.DataFrame) -> str:
     >>> print(describe_controls(gains))
     With 4 training subjects, PARS scores significantly higher than random encoder: difference \
 +0.040 (uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
-significantly above zero in the control analysis 'high-pass filtered' (+0.003, CI -0.010 to \
-0.020). It remains significantly above zero, without a significant reduction, in the control \
-analysis 'time-shuffled' (+0.041, CI 0.020 to 0.060).
+significantly above zero on the control signals 'high-pass filtered' (+0.003, CI -0.010 to 0.020). \
+The difference remains significantly above zero, without a significant reduction, on the control \
+signals 'time-shuffled' (+0.041, CI 0.020 to 0.060).
     Low-frequency activity can come from the eyes, sweat, movement or the brain; the control \
 'slow' does not distinguish these sources.
     """
     tables.check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
+    is_above_zero = (gains["without_p"] < LEVEL) & (gains["without"] > 0)
+    is_reduced = (gains["lost_p"] < LEVEL) & (gains["lost"] > 0)
+    is_larger = (gains["lost_p"] < LEVEL) & (gains["lost"] < 0)
+    outcomes = [is_larger, is_reduced & is_above_zero, is_reduced, is_above_zero]
+    gains = gains.assign(
+        is_improvement=(gains["gain_p"] < LEVEL) & (gains["gain"] > 0),
+        outcome=np.select(outcomes, ["larger", "smaller", "removed", "kept"], "unclear"),
+    )
     signals = gains[gains["control"] != "labels"]
-    paragraphs, not_significant, removing = [], [], set()
-    for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False):
-        first = rows.iloc[0]
-        if not (first["gain_p"] < LEVEL and first["gain"] > 0):
-            n, gain = f"{first['n_train_subjects']:g}", f"{first['gain']:+.3f}"
-            name = f"{first['method']} with {n} training subjects"
-            not_significant.append(f"{name} ({gain}, CI {_interval(first, 'gain')})")
-            continue
-        kinds = rows.apply(_kind, axis=1)
-        removing |= {*rows["control"][kinds == "removed"]}
-        paragraphs.append(_describe_gain(rows, kinds, signals["dataset"].nunique() > 1))
-    if not_significant:
-        against = signals["against"].iloc[0]
+    comparisons = signals.groupby(_KEYS[:3], sort=False, dropna=False)
+    paragraphs = [
+        _describe_gain(rows, signals["dataset"].nunique() > 1)
+        for _, rows in comparisons
+        if rows["is_improvement"].iloc[0]
+    ]
+    first = comparisons.head(1)
+    insignificant = first[~first["is_improvement"]]
+    if len(insignificant):
         paragraphs.append(
-            f"No significant improvement over {against} (differences with uncorrected 95 % CI): "
-            f"{'; '.join(not_significant)}. For these methods, the control analyses cannot show "
-            "which signal properties an improvement depends on."
+            f"No significant improvement over {first['against'].iloc[0]} (differences with "
+            f"uncorrected 95 % CI): {_listing(insignificant, 'gain')}. For these methods, the "
+            "control analyses cannot show which signal properties an improvement depends on."
         )
+    is_removed = signals["is_improvement"] & (signals["outcome"] == "removed")
+    removing = signals["control"][is_removed].tolist()
     paragraphs += [text for name, text in _LIMITATIONS.items() if name in removing]
     paragraphs.append(_describe_labels(gains[gains["control"] == "labels"]))
     return "\n".join(filter(None, paragraphs))
 
 
-def _describe_gain(rows: pd.DataFrame, kinds: pd.Series, names_dataset: bool) -> str:
-    """Return the sentences about one significant difference."""
-    first = rows.iloc[0]
-    beginning = f"On {first['dataset']}, with" if names_dataset else "With"
-    text = (
-        f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']} scores "
-        f"significantly higher than {first['against']}: difference {first['gain']:+.3f} "
-        f"(uncorrected 95 % CI {_interval(first, 'gain')})."
-    )
-    is_first = True
-    for kind, outcome in _OUTCOMES.items():
-        control_texts = [
-            f"'{changed_signals.DESCRIPTIONS[row['control']]}' ({row['without']:+.3f}, CI "
-            f"{_interval(row, 'without')})"
-            for _, row in rows[kinds == kind].iterrows()
-        ]
-        if control_texts:
-            subject = "The difference" if is_first else "It"
-            text += f" {subject} {outcome} {_in_analyses(control_texts)}."
-            is_first = False
-    is_chance = (kinds == "removed") & (rows["chance_p"] >= LEVEL)
-    at_chance = [f"'{changed_signals.DESCRIPTIONS[name]}'" for name in rows[is_chance]["control"]]
-    if at_chance:
-        text += (
-            f" The score of {first['method']} does not differ significantly from chance level "
-            f"{_in_analyses(at_chance)}."
-        )
-    return text
-
-
-def _in_analyses(texts: Sequence[str]) -> str:
-    analyses = "analysis" if len(texts) == 1 else "analyses"
-    return f"in the control {analyses} {join_with_last(texts, ' and ')}"
-
-
-#: Description of each kind of result, after "The difference" or "It".
+#: Description of each outcome of a control, after "The difference".
 _OUTCOMES = {
     "removed": "is significantly reduced and no longer significantly above zero",
     "smaller": "is significantly reduced but still significantly above zero",
@@ -516,20 +463,48 @@ _OUTCOMES = {
 }
 
 
-def _kind(row: pd.Series) -> str:
-    """Return the kind of result of a control, for a significant difference."""
-    is_significant = row["without_p"] < LEVEL and row["without"] > 0
-    if row["lost_p"] < LEVEL:
-        if row["lost"] < 0:
-            return "larger"
-        return "smaller" if is_significant else "removed"
-    return "kept" if is_significant else "unclear"
+def _describe_gain(rows: pd.DataFrame, names_dataset: bool) -> str:
+    """Return the sentences about one significant difference."""
+    first = rows.iloc[0]
+    beginning = f"On {first['dataset']}, with" if names_dataset else "With"
+    sentences = [
+        f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']} scores "
+        f"significantly higher than {first['against']}: difference {first['gain']:+.3f} "
+        f"(uncorrected 95 % CI {_interval(first, 'gain')})."
+    ]
+    for outcome, description in _OUTCOMES.items():
+        texts = [
+            f"'{changed_signals.DESCRIPTIONS[row['control']]}' ({row['without']:+.3f}, CI "
+            f"{_interval(row, 'without')})"
+            for _, row in rows[rows["outcome"] == outcome].iterrows()
+        ]
+        if texts:
+            listing = join_with_last(texts, " and ")
+            sentences.append(f"The difference {description} on the control signals {listing}.")
+    is_chance = (rows["outcome"] == "removed") & (rows["chance_p"] >= LEVEL)
+    if is_chance.any():
+        texts = [f"'{changed_signals.DESCRIPTIONS[name]}'" for name in rows["control"][is_chance]]
+        sentences.append(
+            f"The score of {first['method']} does not differ significantly from chance level on "
+            f"the control signals {join_with_last(texts, ' and ')}."
+        )
+    return " ".join(sentences)
 
 
 def _interval(row: pd.Series, name: str) -> str:
     if math.isnan(row[f"{name}_low"]):
         return "requires at least 3 subjects"
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
+
+
+def _listing(rows: pd.DataFrame, name: str) -> str:
+    """List methods with the value of a column and its confidence interval."""
+    texts = [
+        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
+        f"({row[name]:.3f}, CI {_interval(row, name)})"
+        for _, row in rows.iterrows()
+    ]
+    return "; ".join(texts)
 
 
 def join_with_last(texts: Sequence[str], last: str) -> str:
@@ -542,10 +517,10 @@ def _describe_labels(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     if rows["chance_p"].isna().all():
-        reason = "The chance level of this metric is unknown"
-        if rows["score_low"].isna().all():
-            reason = "A test requires at least 3 subjects"
-        return f"{reason}, so the scores with permuted labels were not tested."
+        return (
+            "The scores with permuted labels were not tested: the chance level of this metric is "
+            "unknown, or there are fewer than 3 subjects."
+        )
     leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
     if leaked.empty:
         return (
@@ -553,14 +528,9 @@ def _describe_labels(rows: pd.DataFrame) -> str:
             "level (Holm-corrected; mean scores "
             f"{rows['score'].min():.3f} to {rows['score'].max():.3f})."
         )
-    leaked_methods = [
-        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
-        f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
-        for _, row in leaked.iterrows()
-    ]
     return (
         "With labels permuted within each subject, these scores differ significantly from chance "
-        f"level (Holm-corrected): {'; '.join(leaked_methods)}. This indicates data leakage, so the "
-        "scores with the original labels cannot be trusted. Check whether the methods have access "
-        "to labels of test windows."
+        f"level (Holm-corrected, with uncorrected 95 % CI): {_listing(leaked, 'score')}. This "
+        "indicates data leakage, so the scores with the original labels cannot be trusted. Check "
+        "whether the methods have access to labels of test windows."
     )

@@ -29,10 +29,11 @@ def label_efficiency(
 
     Lines are means over held-out subjects and seeds. Bands are the 95 % confidence intervals of
     :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, with crossed
-    random effects of subjects and draws of labeled subjects, as in the tests. If the scores contain
-    only rows pooled over subjects (subject ``"all"``), lines are means over seeds, and bands are
-    ± 1 sample standard deviation over seeds, as in figure 3 of the paper. To select the pooled
-    rows, pass ``scores[scores["subject"] == "all"]``.
+    random effects of subjects and draws of labeled subjects, as in the tests.
+
+    The scores may also contain only rows pooled over subjects (subject ``"all"``). Lines are then
+    means over seeds, and bands are ± 1 sample standard deviation, as in figure 3 of the paper. To
+    select the pooled rows, pass ``scores[scores["subject"] == "all"]``.
 
     Parameters
     ----------
@@ -104,12 +105,10 @@ def label_efficiency(
     if logarithmic:
         ax.set_xscale("log")
     positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
-    # From the largest number to the smallest, without ticks that are too close to the previous tick
-    ticks = [len(sizes) - 1]
-    for i in reversed(range(len(sizes) - 1)):
-        if positions[ticks[-1]] - positions[i] >= 0.07 * np.ptp(positions):
-            ticks.append(i)
-    ax.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:g}" for i in ticks])
+    # No tick that is too close to the next tick
+    gaps = np.diff(positions, append=np.inf)
+    ticks = np.asarray(sizes)[gaps >= 0.07 * np.ptp(positions)]
+    ax.set_xticks(ticks, [f"{size:g}" for size in ticks])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("number of labeled training subjects")
     style.draw_legend(ax, is_new=is_new, handlelength=3)
@@ -263,7 +262,7 @@ def ablation_lines(
     """Plot an ablation: mean score by the setting ``x``, with one line per value of ``lines``.
 
     Means and bands are computed as in :func:`label_efficiency`: means over held-out subjects with
-    95 % confidence intervals, or, if all scores are pooled over subjects, means over seeds ± 1
+    95 % confidence intervals. If all scores are pooled over subjects, they are means over seeds ± 1
     sample standard deviation, as in the ablations of the paper (appendix A.4, figure 6). Scores are
     averaged over all other columns that vary.
 
@@ -453,9 +452,9 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
     TypeError
         If ``scores`` is not a DataFrame.
     ValueError
-        If the scores are empty, a column or the metric is missing, two rows differ only in
-        ``value``, or there are several datasets, protocols or amounts of labels, over which the
-        figure would average.
+        If the scores are empty, a column or the metric is missing, or two rows differ only in
+        ``value``. Also if the figure would average over several datasets, protocols or amounts of
+        labels.
     """
     rows = tables.checked_scores(tables.rows_of(scores, metric), ("value", *columns))
     averaged = [name for name in ("dataset", "protocol", *tables.AMOUNTS) if name not in columns]
@@ -474,24 +473,18 @@ def chosen_methods(
     Raises
     ------
     ValueError
-        If a method is not in the rows, methods are duplicate, or ``methods`` is empty.
+        If a method is not in the rows.
     """
     labels = list(dict.fromkeys(rows["method"]))
     names = labels if methods is None else list(methods)
-    unknown = [name for name in names if name not in labels]
-    if unknown or not names or len(set(names)) < len(names) or isinstance(methods, str):
-        raise ValueError(
-            f"methods must be a list of unique methods of the scores ({', '.join(labels)}), got "
-            f"{methods!r}."
-        )
     return rows[rows["method"].isin(names)], {name: labels.index(name) for name in names}
 
 
 def sorted_values(values: pd.Series) -> list:
     """Return unique values: sorted if they are numbers, otherwise in order of appearance."""
-    unique_values = list(dict.fromkeys(values.dropna()))
-    numeric = pd.api.types.is_numeric_dtype(pd.Series(unique_values).infer_objects())
-    return sorted(unique_values) if numeric else unique_values
+    unique_values = values.dropna().infer_objects().drop_duplicates()
+    is_numeric = pd.api.types.is_numeric_dtype(unique_values)
+    return sorted(unique_values) if is_numeric else unique_values.tolist()
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:

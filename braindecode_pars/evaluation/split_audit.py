@@ -113,26 +113,32 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
 
     False alarms: names, recordings and times are compared exactly. Three datasets (76 subjects)
     were split by subject, and the comparison of signals found no copies. A confound with a property
-    of recordings is reported if it is strong (the property identifies the class with a balanced
-    accuracy of at least 0.9, or Cramér's V is above 0.5) and significant (p < 0.001 in a
-    chi-squared test over subjects). The class by recording and the order of recordings are reported
-    if they have a probability below 0.01 when classes are in random order. With at least three
-    recordings, the order within recordings is reported if a class is earlier, or later, than the
-    other classes in at least 90 % of the recordings. This has a probability of at most 1 % if the
-    order of windows is random. In simulations with random classes, sites and dates, no finding had
-    a false alarm rate significantly above 1 %.
+    of recordings is reported if it is strong and significant. It is strong if the property
+    identifies the class with a balanced accuracy of at least 0.9, or if Cramér's V is above 0.5. It
+    is significant if p < 0.001 in a chi-squared test over subjects. The class by recording and the
+    order of recordings are reported if they have a probability below 0.01 when classes are in
+    random order. The order within recordings requires at least three recordings. It is reported if
+    a class is earlier, or later, than the other classes in at least 90 % of the recordings. This
+    has a probability of at most 1 % if the order of windows is random. In simulations with random
+    classes, sites and dates, no finding had a false alarm rate significantly above 1 %.
 
-    Limits: that each recording has one class is not reported if no recording is shared, as in a
-    design with one recording of rest and one recording of a task. A table has no signals, so copies
-    are not found, and a recording has a single name: with and without the ending of the file, it is
-    two recordings. Subjects of two corpora with the same name are the same subject; begin their
-    names with the corpus and a colon. An array has neither recordings nor times, so only shared
-    subjects and shared samples are found. Two parts of one recording are not found if they have no
-    common samples and different subject names. Copies of complete recordings are found even if
-    filters, reference or sampling rate differ; copies of windows are found only if they differ by
-    no more than a factor, an offset and rounding to single precision, and have the same channels in
-    the same order. Windows that share fewer than about 130 samples may not be found by their
-    signals. Copies of a recording at another speed are not found.
+    Limits:
+
+    - That each recording has one class is not reported if no recording is shared, as in a design
+      with one recording of rest and one recording of a task.
+    - A table has no signals, so copies are not found. A recording has a single name: with and
+      without the ending of the file, it is two recordings.
+    - Subjects of two corpora with the same name are the same subject; begin their names with the
+      corpus and a colon.
+    - An array has neither recordings nor times, so only shared subjects and shared samples are
+      found.
+    - Two parts of one recording are not found if they have no common samples and different subject
+      names.
+    - Copies of complete recordings are found even if filters, reference or sampling rate differ,
+      but not at another speed.
+    - Copies of windows may differ by a factor, an offset and rounding to single precision; they
+      must have the same channels in the same order. Windows that share fewer than about 130 samples
+      may not be found.
 
     Examples
     --------

@@ -251,8 +251,8 @@ def audit_subjects(
     Parameters
     ----------
     features : array-like, shape (n, n_features) | dict of str to array-like
-        Features of windows, in chronological order within each recording, for example features of
-        an encoder, hand-crafted features or tangent space features. Pass several kinds of features
+        Features of windows, in chronological order within each recording. Examples are features of
+        an encoder, hand-crafted features and tangent space features. Pass several kinds of features
         as a dict with their names as keys.
     classes, subjects : array-like, shape (n,)
         Class and subject of each window.

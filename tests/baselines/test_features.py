@@ -103,13 +103,8 @@ def test_bands_beyond_half_the_sampling_rate_are_left_out():
         low = LogBandPower(sfreq=64).fit(windows)
     assert list(low.bands_) == list(BANDS)[:6]
     assert low.transform(windows).shape == (3, 2 * 12)
-    with pytest.raises(ValueError, match=r"6 Hz .* 3 Hz"):
-        LogBandPower(sfreq=6).fit(windows)
-    # Windows at another rate have the bands of fit, or are refused.
-    assert low.set_params(sfreq=128).transform(windows).shape == (3, 2 * 12)
-    full = LogBandPower(sfreq=128).fit(windows)
-    with pytest.raises(ValueError, match=r"64 Hz.* gamma \(30 to 45 Hz\)"):
-        full.set_params(sfreq=64).transform(windows)
+    with pytest.raises(ValueError, match=r"128 Hz.* bands"):
+        low.set_params(sfreq=128).transform(windows)
 
 
 def test_a_band_that_ends_at_half_the_sampling_rate_is_used(array):

@@ -22,10 +22,7 @@ from braindecode_pars import (
 )
 from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.baselines import linear_probe
-from braindecode_pars.baselines.linear_probe import (
-    GRID,
-    folds_of_subjects,
-)
+from braindecode_pars.baselines.linear_probe import GRID, folds_by_subject
 from braindecode_pars.estimators import LinearProbe
 from braindecode_pars.evaluation import (
     ChannelFeatures,
@@ -35,7 +32,6 @@ from braindecode_pars.evaluation import (
     leave_one_subject_out,
 )
 from braindecode_pars.pretrained import load_encoder
-from braindecode_pars.windows.convert import as_windows
 
 VIEWS = ["encoder", "tangent_space", "band_power"]
 
@@ -134,19 +130,18 @@ def test_one_feature_set_is_a_linear_probe(donor, data, tmp_path, view, transfor
     np.testing.assert_allclose(loaded.predict_proba(X[test]), found, atol=1e-6)
 
 
-def test_no_subject_is_on_both_sides_of_a_fold(nights):
+def test_no_subject_is_on_both_sides_of_a_fold():
     groups = np.array([1, "1", "b", "c", 2, 3, 4] * 4, dtype=object)
-    windows = as_windows(np.zeros((28, 1, 10)), np.arange(28) % 2, groups)
-    folds = folds_of_subjects(windows)
+    y = np.arange(28) % 2
+    folds = folds_by_subject(groups, y)
     assert len(folds) == 5
     for train, test in folds:
         assert set(groups[train]).isdisjoint(groups[test])
     assert sorted(np.concatenate([test for _, test in folds])) == [*range(28)]
     # A fold that takes a class out of the training, and too few or unknown subjects.
-    y = (groups == "b").astype(int)
-    assert len(folds_of_subjects(windows.with_labels(y))) == 4
-    assert folds_of_subjects(windows.take([0, 7, 14])) == []
-    assert folds_of_subjects(as_windows(np.zeros((8, 1, 10)), np.arange(8) % 2)) == []
+    assert len(folds_by_subject(groups, (groups == "b").astype(int))) == 4
+    assert folds_by_subject(groups[[0, 7, 14]], y[[0, 7, 14]]) == []
+    assert folds_by_subject(None, y) == []
 
 
 def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):

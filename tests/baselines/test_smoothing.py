@@ -10,11 +10,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 from support.model_files import change_description
 from support.small_estimators import classifier
 
-from braindecode_pars import PARSClassifier, PARSRegressor, as_sklearn
+from braindecode_pars import PARSClassifier, as_sklearn
 from braindecode_pars.baselines import make_methods
 from braindecode_pars.estimators import HMMSmoothing, LinearProbe
 from braindecode_pars.evaluation import LogBandPower
@@ -201,9 +200,3 @@ def test_smoothed_methods_by_name():
     smoothing = methods["log band power, smoothed over time (transductive)"]
     assert isinstance(smoothing, HMMSmoothing)
     assert smoothing.get_params()["classifier__C"] == 0.1
-
-
-def test_a_model_without_probabilities_is_refused_before_its_fit(nights):
-    for model in (PARSRegressor(), LinearSVC()):
-        with pytest.raises(TypeError, match=f"predict_proba.*{type(model).__name__}"):
-            HMMSmoothing(model).fit(nights)

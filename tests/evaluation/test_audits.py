@@ -260,8 +260,12 @@ def test_invalid_windows_raise():
         (r"96 Hz.*100 Hz.*[Rr]esample", with_card(sfreq=100.0), dataset()),
         ("two seconds", with_card(sfreq=128.0), dataset(sfreq=128.0)),
         ("one subject", with_card(), dataset(n_subjects=1)),
-        ("The subject of some windows", with_card(), as_windows(array, sfreq=SFREQ)),
-        ("The sampling rate of some windows", with_card(), as_windows(array, groups=[1, 1, 2, 2])),
+        ("audit_encoder requires the subject", with_card(), as_windows(array, sfreq=SFREQ)),
+        (
+            "sampling rate of the windows is unknown",
+            with_card(),
+            as_windows(array, groups=[1, 1, 2, 2]),
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             audit_encoder(source, windows)

@@ -41,10 +41,10 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
           of the windows;
         - ``labels.npy``: labels, shape (n_windows,). A class that is not a number is encoded as its
           index among the sorted classes. Unlabeled windows have -1;
-        - ``items.json``: for each window ``subject_id`` (with the corpus, if it is known),
-          ``recording_id``, ``session_id``, ``epoch_index`` (number of the window in its recording,
-          by start, or in the order of the windows if starts are unknown), ``window_start_s`` (in
-          seconds) and ``label``; null if unknown;
+        - ``items.json``: one entry per window, with null for unknown values: ``subject_id`` (with
+          the corpus, if it is known), ``recording_id``, ``session_id``, ``epoch_index``,
+          ``window_start_s`` (in seconds) and ``label``. ``epoch_index`` is the number of the window
+          in its recording, ordered by start. If starts are unknown, the windows keep their order;
         - ``metadata.json``: name of the encoder (``checkpoint_id``), channels, sampling rate in Hz,
           preprocessing (``filter_provenance``), and names of the classes.
 
@@ -81,11 +81,10 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     windows = convert.as_windows(windows)
     name, transformer = type(encoder).__name__, encoder
     if isinstance(encoder, str | Path):
-        name, embedder = Path(encoder).name, PARSEmbedder(encoder=encoder, verbose=0)
-        transformer = embedder.fit(windows)  # trains nothing
+        name = Path(encoder).name
+        transformer = PARSEmbedder(encoder=encoder, verbose=0).fit(windows)  # trains nothing
     transformers.subject_numbers(windows, 1, "export_embeddings")  # raises if one is unknown
-    subjects = windows.corpus_subjects
-    names = dict(zip(windows.groups, subjects, strict=True))
+    names = dict(zip(windows.groups, windows.corpus_subjects, strict=True))
     leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(transformer, names)])
     features = check_array(transformer.transform(windows))
     labels, label_names = np.full(len(windows), -1), dict(windows.label_names or {})
@@ -99,7 +98,7 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     rows = windows.table.groupby("recording")["start"]
     items = pd.DataFrame(
         {
-            "subject_id": [*map(str, subjects)],
+            "subject_id": windows.corpus_subjects.astype(str),
             "recording_id": windows.table["recording"].to_numpy().astype(str),
             "session_id": windows.column("session"),
             # Unknown starts are equal, so their ranks are the order of the windows.
@@ -107,8 +106,7 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
             "window_start_s": np.where(start < 0, np.nan, start / windows.column("sfreq")),
             "label": labels,
         }
-    ).astype(object)
-    items = items.where(items.notna(), None)  # JSON has no NaN
+    )
     metadata = {
         "checkpoint_id": name,
         "embedding_key": f"{type(transformer).__name__}.transform",
@@ -120,6 +118,6 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     with files.written_aside(folder) as new:
         np.save(new / "features.npy", features)
         np.save(new / "labels.npy", labels)
-        (new / "items.json").write_text(files.to_json(items.to_dict("records")), encoding="utf-8")
+        items.to_json(new / "items.json", orient="records", double_precision=15)
         (new / "metadata.json").write_text(files.to_json(metadata), encoding="utf-8")
     return folder

@@ -7,7 +7,6 @@ none of its code is used.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +15,10 @@ import torch
 from sklearn.base import clone
 from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted
 
 from braindecode_pars._common import computing, tables
-from braindecode_pars.baselines.linear_probe import logistic_regression
+from braindecode_pars.baselines.linear_probe import LinearProbe, logistic_regression
+from braindecode_pars.baselines.window_features import NamedFeatures
 from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
 from braindecode_pars.estimators.windows_classifier import LabelPredictor
 from braindecode_pars.evaluation.protocols import leave_one_subject_out
@@ -107,7 +106,7 @@ class NeuroAtlasProbe(LabelPredictor):
         Raises
         ------
         TypeError, ValueError
-            When a parameter has the wrong type, labels are missing, or the subject of a window is
+            If a parameter has the wrong type, labels are missing, or the subject of a window is
             unknown. Errors of the transformer are also raised.
         """
         windows_estimator.check_estimator(self)
@@ -134,11 +133,7 @@ class NeuroAtlasProbe(LabelPredictor):
             self.classes_ = classes
         return self
 
-    def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        features = self.transformer_.transform(convert.as_windows(X, groups=groups))
-        predicted = self.classes_[self.classifier_.predict(features)]
-        return predicted, self.classifier_.predict_proba(features)
+    _predictions = LinearProbe._predictions
 
 
 class ConcatenatedTokens(PARSEmbedder):
@@ -166,7 +161,17 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir,
     >>> tokens = ConcatenatedTokens(None, embed_dim=8, random_state=0, verbose=0)
     >>> tokens.fit_transform(windows).shape  # 2 channels, 30 patches of 1 s
     (12, 480)
+    >>> tokens.get_feature_names_out()[8]
+    'Fpz-Cz_patch1_0'
     """
+
+    get_feature_names_out = NamedFeatures.get_feature_names_out
+
+    @property
+    def features_(self) -> list[str]:
+        """Names of the features of a channel: number of the patch, and dimension of its token."""
+        n_patches = (self.n_times_ or 0) // self.encoder_.patch_size
+        return [f"patch{i}_{j}" for i in range(n_patches) for j in range(self.encoder_.embed_dim)]
 
     def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
         tokens, encoder, device = [], self.encoder_.eval(), torch.device("cpu")
@@ -183,9 +188,6 @@ def neuroatlas_scores(
     *,
     test_subjects: Sequence | None = None,
     seeds: Sequence[int] = (0,),
-    dataset: str = "",
-    out: str | Path | None = None,
-    n_jobs: int | None = None,
     verbose: int = 1,
 ) -> pd.DataFrame:
     """Score features by the leave-one-subject-out protocol of NeuroAtlas.
@@ -201,7 +203,7 @@ def neuroatlas_scores(
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions, for example of
         ``datasets.eegmat.load(folder, **EEGMAT)``.
-    test_subjects, seeds, dataset, out, n_jobs, verbose
+    test_subjects, seeds, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The seeds are those of
         random encoders and of pretraining in ``fit``; the splits do not depend on them.
 
@@ -242,9 +244,6 @@ def neuroatlas_scores(
             windows_ds,
             test_subjects=test_subjects,
             seeds=seeds,
-            dataset=dataset,
-            out=out,
-            n_jobs=n_jobs,
             verbose=verbose,
             equal_sizes=False,
         )
