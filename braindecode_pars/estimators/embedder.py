@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, validation
 
 from braindecode_pars import pretraining
@@ -22,7 +22,7 @@ from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counte
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EncoderEstimator(saved_estimator.SavedEstimator):
+class EncoderEstimator(BaseEstimator):
     """Base class of estimators that pretrain an encoder.
 
     The parameters are described in PARSClassifier.
@@ -61,7 +61,15 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
     verbose: int = 1
     checkpoint_dir: str | Path | None = None
 
+    #: Kind of the model file.
+    _kind = model_files.EMBEDDER
+
     history_ = property(windows_estimator.fitted_history)
+    save = saved_estimator.save
+    load = classmethod(saved_estimator.load)
+    from_pretrained = classmethod(saved_estimator.from_pretrained)
+    __sklearn_clone__ = saved_estimator.clone_with_encoder
+    _pretrained_card = saved_estimator.pretrained_card
 
     def n_encoder_parameters(self, X: Any) -> int:
         """Return the number of parameters of the encoder that ``fit`` would use.
@@ -79,6 +87,17 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
             return computing.n_parameters(unfitted._start(windows).new_encoder())
+
+    def _start(self, windows: Windows, source: Any = None) -> encoder_start.EncoderStart:
+        """Load or build the encoder, and set the attributes of the encoder and the windows."""
+        start = encoder_start.load_or_build_encoder(self, windows, source)
+        self.n_chans_, self.n_times_ = start.n_chans, start.n_times
+        self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
+        self.preprocessing_, self.encoder_card_ = start.preprocessing, start.card
+        self.pretraining_history_: list[dict[str, Any]] = []
+        if (loaded := start.loaded_encoder) is not None and loaded.report is not None:
+            self.load_report_ = loaded.report
+        return start
 
     def _pretrain(
         self,
@@ -108,12 +127,6 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
         if start.loaded_encoder is not None:
             encoder.load_state_dict(start.loaded_encoder.encoder.state_dict())
         if start.settings is None:
-            if self.sham:
-                raise ValueError(
-                    "sham=True has no effect, because fit does not pretrain. Use sham=False. To "
-                    "pretrain, set pretext; if an encoder is passed, also set "
-                    "continue_pretraining=True."
-                )
             return
         further = parts[1:]
         expected = self.preprocessing_
@@ -186,8 +199,8 @@ class TrainingCost(NamedTuple):
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
     """Return the validated unlabeled windows for pretraining, as a list with one or no entry.
 
-    The list is empty if ``unlabeled`` is None. If the windows contain none of the channels in
-    ``channels``, all of their EEG channels are used.
+    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the windows
+    contain none of the channels in ``channels``, all of their EEG channels are used.
 
     Warns
     -----
@@ -195,6 +208,13 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         If ``fit`` does not pretrain and will therefore not use the windows.
     """
     if unlabeled is None:
+        return []
+    if encoder_start.pretraining_settings(estimator) is None:
+        checks.warn_user(
+            "The windows of unlabeled= are not used, because fit does not pretrain. To pretrain on "
+            "these windows, set pretext; if an encoder is passed, also set "
+            "continue_pretraining=True. Otherwise, omit unlabeled=."
+        )
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
@@ -207,16 +227,6 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     else:
         further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     amplitudes.warn_of_amplitudes(further)
-    reason = remedy = None
-    if estimator.pretext is None:
-        reason, remedy = "pretext=None", "Set pretext"
-    if estimator.encoder is not None and not estimator.continue_pretraining:
-        reason, remedy = "a pretrained encoder was passed", "Pass continue_pretraining=True"
-    if reason is not None:
-        checks.warn_user(
-            f"The windows of unlabeled= are not used, because fit does not pretrain ({reason}). "
-            f"{remedy} to pretrain on these windows, or omit unlabeled=."
-        )
     return [further]
 
 
@@ -331,18 +341,17 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         super()._remember(task, history, card)
         self.task_ = task.cpu()
 
-    def _begin(self, X: Any, groups: Any) -> tuple[encoder_start.EncoderStart, Windows]:
+    def _begin(
+        self, X: Any, groups: Any = None, source: Any = None
+    ) -> tuple[encoder_start.EncoderStart, Windows]:
         windows = windows_estimator.read_windows(
             self, X, None, groups, any_montage=self.pooling != "channels"
         )
-        start = self._start(windows)
-        self._choose_pooling()
-        return start, windows
-
-    def _choose_pooling(self) -> None:
+        start = self._start(windows, source)
         self.pooling_ = self.pooling
         if self.pooling == checks.AUTO:  # chs_info_ is empty if recordings have different channels
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
+        return start, windows
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
         """Return the training cost of ``fit``, without training.
@@ -396,11 +405,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
             when a channel of ``fit`` is missing.
         """
         validation.check_is_fitted(self)
-        if self.pooling_ == checks.AUTO:  # after from_pretrained; determined here, as in fit
-            windows = windows_estimator.read_windows(self, X, any_montage=True)
-            self.n_chans_, self.n_times_ = windows_estimator.check_fit_windows(windows)
-            self.chs_info_ = windows.chs_info
-            self._choose_pooling()
+        if self.pooling_ == checks.AUTO:  # after from_pretrained
+            self._begin(X, source=cards.Pretrained(self.encoder_, self.encoder_card_, None))
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
         output = self.layer, self.pooling_, tuple(ch["ch_name"] for ch in self.chs_info_ or ())
@@ -457,7 +463,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "pooling": self.pooling_,
-            "windows": self._windows_to_save(),
+            "windows": saved_estimator.windows_to_json(self),
             "history": list(map(training.history_row, self.pretraining_history_)),
         }
         return description, self.encoder_.state_dict()
@@ -465,7 +471,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        super()._restore(described, loaded, tensors)
+        vars(self).update(saved_estimator.fitted_from_json(described))
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
@@ -473,17 +479,12 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
 
     @classmethod
-    def _load_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
-        """Load a saved embedder, or create an embedder with the encoder of another model."""
-        if model_files.EMBEDDER in model_files.kinds_in(folder):
-            return cls.load(folder, device=device, strict=strict)
-        pretrained = saved.load_encoder(folder, strict=strict)
-        # Without fit, windows of any montage, unit and length are accepted.
+    def _with_encoder(cls, source: str | Path, pretrained: cards.Pretrained, device: str) -> Self:
+        """Return an embedder with a pretrained encoder, which is fitted by the first transform."""
         embedder, card = cls(encoder=str(source), device=device), pretrained.card
-        unknown = dict.fromkeys(("scale", "channels", "window_seconds"))
         described = dict(
             windows=dict(n_chans=None, n_times=None, sfreq=card.sfreq, ch_names=[]),
-            preprocessing=replace(card.preprocessing, **unknown),
+            preprocessing=card.preprocessing,
             pooling=checks.AUTO,
             history=[],
         )

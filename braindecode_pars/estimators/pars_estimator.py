@@ -25,6 +25,7 @@ from braindecode_pars.estimators import (
     embedder,
     encoder_start,
     fine_tuning,
+    saved_estimator,
     windows_classifier,
     windows_estimator,
 )
@@ -283,7 +284,7 @@ class PARSEstimator(embedder.EncoderEstimator):
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        super()._restore(described, loaded, tensors)
+        vars(self).update(saved_estimator.fitted_from_json(described))
         montages = {"one": loaded._chs_info, "several": [], "unknown": None}
         self.chs_info_ = montages[described["windows"]["montage"]]
         self.encoder_card_ = cards.read_card(described["pretraining"])
@@ -757,13 +758,6 @@ amplitudes_, n_chans_, n_times_, chs_info_
                 # In single precision, because some GPUs do not support double precision
                 parts[i] = part.with_labels(standardized.astype(np.float32))
         return parts[0], parts[1]
-
-    def _restore(
-        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
-    ) -> None:
-        super()._restore(described, loaded, tensors)
-        self.target_mean_ = described["target_mean"]
-        self.target_scale_ = described["target_scale"]
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Predict the target of each window.

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import metaestimators, validation
 
 from braindecode_pars._common.tables import TestSubjectData
@@ -111,7 +111,7 @@ def subject_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = 
     return total / np.maximum(1, add(~missing, axis=0) + weight)
 
 
-class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
+class SubjectCentering(TransformerMixin, BaseEstimator):
     r"""Subject-wise centering: subtract the mean of each subject from the features (transductive).
 
     A feature :math:`f` of window :math:`i` of subject :math:`s(i)` becomes
@@ -325,7 +325,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
 _SMALLEST = 1e-7
 
 
-class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
+class EuclideanAlignment(TransformerMixin, BaseEstimator):
     r"""Euclidean alignment: whiten signals by the mean covariance of each subject (transductive).
 
     A window :math:`X_i` of a subject (channels by samples, T samples) becomes

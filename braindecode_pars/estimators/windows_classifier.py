@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import validation
 from torch import Tensor
 
@@ -18,7 +18,7 @@ from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import Windows, convert, labels, transitions
 
 
-class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
+class LabelPredictor(ClassifierMixin, BaseEstimator):
     """Base class of classifiers of windows: predict, predict_proba and score."""
 
     unlabeled_label: Any

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state, validation
+from sklearn.utils import check_random_state, validation
 from skorch.callbacks import Callback, LRScheduler
 
 from braindecode_pars._common import checks, computing, findings, model_files, settings, training
@@ -201,16 +201,6 @@ def _check_callbacks(
                 "Monitor train_loss or, for fine-tuning, hold out validation windows with "
                 "validation=0.2."
             )
-
-
-class WindowsEstimator(BaseEstimator):
-    """Base class of scikit-learn estimators whose X contains windows of any supported type."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = False  # a windows dataset contains its own labels
-        return tags
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
@@ -430,16 +420,21 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
     return output
 
 
-def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preprocessing:
+def preprocessing_of(
+    estimator: Any, windows: Windows, sfreq: float | None, n_times: int
+) -> preprocessing.Preprocessing:
     """Return the preprocessing of the windows of ``fit``: the argument, or the stored metadata.
 
     Parameters
     ----------
     estimator : estimator
-        Estimator with the parameter ``preprocessing`` and the attributes ``sfreq_``, ``n_times_``
-        and ``chs_info_``.
+        Estimator with the parameter ``preprocessing``.
     windows : Windows
         Windows of ``fit``.
+    sfreq : float | None
+        Sampling rate of the windows in Hz; None if unknown.
+    n_times : int
+        Number of samples in a window.
 
     Warns
     -----
@@ -453,12 +448,12 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
             f"Preprocessing differs between the recordings of X ({'; '.join(differing)}). Apply "
             "the same preprocessing to all recordings."
         )
-    sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
+    names = [ch["ch_name"] for ch in windows.chs_info or ()]
     recorded = replace(
         preprocessing.agreed(counts),
         sfreq=sfreq,
         channels=tuple(names) or None,
-        window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
+        window_seconds=None if sfreq is None else n_times / sfreq,
     )
     argument = preprocessing.Preprocessing.of(estimator.preprocessing)
     # A recording may have been re-referenced before it was read.

@@ -3,7 +3,7 @@
 import inspect
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import torch
 from braindecode.models.base import HAS_HF_HUB
@@ -11,7 +11,7 @@ from braindecode.version import __version__ as braindecode_version
 
 from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
-from braindecode_pars.models.space_time import build_encoder
+from braindecode_pars.pretrained import saved
 
 #: Arguments of ``from_pretrained`` that are passed to the download from the Hugging Face Hub.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
@@ -176,78 +176,9 @@ class SavedInFolder(_Model):
                     f"{pretrained_model_name_or_path} is an encoder without a classification "
                     "layer, so n_outputs is required. Pass n_outputs, the number of classes."
                 )
-            loaded = encoder_from_file(cls, model, strict=strict)
+            loaded = saved.encoder_from_file(model, strict=strict)
             net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
         return net.to(map_location).eval()
-
-
-class LoadedEncoder(NamedTuple):
-    """Encoder with its sampling rate and load report.
-
-    Attributes
-    ----------
-    encoder : PatchEncoder
-        The encoder.
-    sfreq : float | None
-        Sampling rate of the pretraining data in Hz. None if the encoder is not from a file.
-    report : LoadReport | None
-        Report of the loaded tensors. None if the encoder is not from a file.
-    """
-
-    encoder: PatchEncoder
-    sfreq: float | None
-    report: model_files.LoadReport | None
-
-
-def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
-    """Load the argument ``encoder`` of the constructor of a network.
-
-    Parameters
-    ----------
-    network : type
-        Class of the network.
-    source : str | path | PatchEncoder | LoadedEncoder
-        Name, folder or instance of an encoder.
-    """
-    if isinstance(source, LoadedEncoder):
-        return source
-    if isinstance(source, PatchEncoder):
-        return LoadedEncoder(source, None, None)
-    if not isinstance(source, (str, Path)):
-        raise TypeError(
-            "encoder must be a name, a folder or a PatchEncoder (such as encoder_ of a fitted "
-            f"estimator), got {type(source).__name__}."
-        )
-    return encoder_from_file(network, model_files.read_model(source))
-
-
-def encoder_from_file(
-    network: type[SavedInFolder], model: model_files.ModelFile, *, strict: bool = True
-) -> LoadedEncoder:
-    """Load the encoder from a model file of any kind.
-
-    ``network`` is the class of the network, if the file contains a network.
-    """
-    if model.kind in model_files.NETWORKS:
-        net = network_from_file(network, model, strict=strict)
-        report = net.load_report
-        if report is None or not any(name.startswith("encoder.") for name in report.loaded):
-            raise ValueError(
-                f"{model.source} contains no encoder weights ({report}). Pass a model with an "
-                "encoder."
-            )
-        return LoadedEncoder(net.encoder, model.description["network"].get("sfreq"), report)
-
-    def build() -> PatchEncoder:
-        config = model.description["encoder"]
-        return build_encoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
-
-    tensors = model.tensors
-    if model.kind == model_files.FEW_LABELS:  # this file also contains tensors of feature sets
-        prefix = "encoder."
-        tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-    encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)
-    return LoadedEncoder(encoder, model.description["pretraining"].get("sfreq"), report)
 
 
 def network_from_file(

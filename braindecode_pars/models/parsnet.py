@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.models import electrodes, network_files, space_time
+from braindecode_pars.pretrained import saved
 
 #: Methods of PARSNet to pool the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
@@ -101,9 +102,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     encoder : str | path | PatchEncoder | None
         Pretrained encoder, whose weights are copied: the name of a bundled encoder (such as
         ``"small"``), the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
-        or a PatchEncoder. The sizes, the patch length, the patch embedding and the activation of
-        the encoder take precedence over the arguments below. The windows must have the sampling
-        rate of the encoder. If None, a new encoder is built with random weights.
+        a PatchEncoder, or a fitted estimator. The sizes, the patch length, the patch embedding and
+        the activation of the encoder take precedence over the arguments below. The windows must
+        have the sampling rate of the encoder. If None, a new encoder is built with random weights.
     patch_seconds : float
         Length of a patch in seconds. If the sampling rate is unknown, a patch is 1/30 as long as
         the window (1 s for the 30 s windows of the paper), and PARSNet warns.
@@ -257,9 +258,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         channel_strategy_kwargs: dict[str, Any] | None = None,
     ):
         checks.check_parameters(locals(), RULES, type(self).__name__)
-        loaded = None if encoder is None else network_files.read_encoder(type(self), encoder)
+        loaded = None if encoder is None else saved.load_encoder(encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
-            sfreq = loaded.sfreq if sfreq is None else sfreq
+            sfreq = loaded.card.sfreq if sfreq is None else sfreq
         super().__init__(
             n_outputs=n_outputs,
             n_chans=n_chans,
@@ -271,7 +272,6 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         # The mixin has inferred and stored these arguments. From here on, use its properties.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
-        self._has_loaded_encoder = loaded is not None
         self.load_report: model_files.LoadReport | None = None if loaded is None else loaded.report
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
@@ -303,15 +303,14 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         else:
             window_sfreq = _inferred(lambda: self.sfreq)
             what, expected_of = "The windows are", "the encoder was pretrained at"
-            checks.check_same_rate(window_sfreq, loaded.sfreq, what, expected_of)
+            checks.check_same_rate(window_sfreq, loaded.card.sfreq, what, expected_of)
             config = loaded.encoder.config | {"drop_prob": drop_prob}
             self.encoder = space_time.build_encoder(**config)
             self.encoder.load_state_dict(loaded.encoder.state_dict())
             embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
-        # Whether the head or the encoder always uses electrode positions
+        # The spatial filter and the SpaceTimeEncoder always use electrode positions.
         is_spatial = isinstance(self.encoder, space_time.SpaceTimeEncoder)
-        self._requires_positions = spatial_filter or is_spatial
-        self._uses_positions = self.electrode_position or self._requires_positions
+        self._uses_positions = self.electrode_position or spatial_filter or is_spatial
         # Not in the state_dict, because saved weights can be used with any montage.
         self.positions: Tensor | None
         self.register_buffer("positions", self._find_positions(), persistent=False)
@@ -332,20 +331,20 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor.
 
-        For ``electrode_position="auto"``, the value that was selected is returned. A loaded encoder
-        is replaced by its sizes. ``channel_strategy`` has only one value and is not included.
+        For ``electrode_position="auto"``, the value that was selected is returned. An encoder is
+        described by its sizes. ``channel_strategy`` has only one value and is not included.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
         numbers = {name: value.item() for name, value in arguments if isinstance(value, np.generic)}
-        config = super().get_config() | numbers | {"electrode_position": self.electrode_position}
+        config = super().get_config() | numbers | self.encoder.config
         for name in ("encoder", "channel_strategy", "channel_strategy_kwargs"):
             config.pop(name, None)
-        if not self._has_loaded_encoder:
-            return config
-        sizes, activation = dict(self.encoder.config), self.encoder.config["activation"]
-        sizes["activation"] = f"{activation.__module__}.{activation.__qualname__}"
-        return config | sizes | {"sfreq": _inferred(lambda: self.sfreq)}
+        activation = config["activation"]
+        config["activation"] = f"{activation.__module__}.{activation.__qualname__}"
+        config["electrode_position"] = self.electrode_position
+        config["sfreq"] = _inferred(lambda: self.sfreq)
+        return config
 
     def _patch_size(self, patch_seconds: float) -> int:
         """Return the number of samples in a patch; warn if the sampling rate is unknown."""
@@ -366,12 +365,11 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         positions = torch.from_numpy(electrodes.electrode_positions(self._chs_info or []))
         if positions.isfinite().any():
             return positions
-        if names or self._requires_positions:
-            head_uses_positions = self.electrode_position or self.head != "attention"
-            user = f"head={self.head!r}" if head_uses_positions else "the SpaceTimeEncoder"
+        # With electrode_position=True, an error is raised in forward if no positions are passed.
+        if names or not self.electrode_position:
             channels = checks.format_list(names, max_items=3) or "without names"
             checks.warn_user(
-                f"PARSNet: {user} uses electrode positions, but the positions of all channels are "
+                "This PARSNet uses electrode positions, but the positions of all channels are "
                 f"unknown ({channels}). Pass chs_info with channel names of the 10-05 system or "
                 "with positions of a montage, or pass pos to forward."
             )
@@ -398,7 +396,6 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         n_outputs : int
             Number of classes.
         """
-        checks.integer(1).check("n_outputs", n_outputs)
         self._set_n_outputs(n_outputs)
         old = self.final_layer
         self.final_layer = nn.Linear(old.in_features, n_outputs).to(old.weight)
@@ -573,21 +570,22 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the electrode positions that the head uses, with one row for each channel."""
         if pos is not None and chs_info is not None:
             raise ValueError("Both pos and chs_info were passed. Pass only one of them.")
-        xyz = self.positions if pos is None else pos
+        if not self._uses_positions:
+            return None
+        positions = self.positions if pos is None else pos
         if chs_info is not None:
-            xyz = torch.from_numpy(electrodes.electrode_positions(chs_info))
-        if xyz is not None:
-            window_shape = (x.shape[1], 3)
-            shapes = (window_shape, (1, *window_shape), (len(x), *window_shape))
-            name = "pos" if pos is not None else "The array of electrode positions from chs_info"
-            positions = _tensor_of(name, xyz, x.device, *shapes).float()
-            return positions if self._uses_positions else None
+            positions = torch.from_numpy(electrodes.electrode_positions(chs_info))
+        if positions is not None:
+            shape = (x.shape[1], 3)
+            shapes = (shape, (1, *shape), (len(x), *shape))
+            name = "The array of electrode positions"
+            return _tensor_of(name, positions, x.device, *shapes).float()
         if self.electrode_position and self._chs_info is None:
             raise ValueError(
                 "electrode_position=True requires electrode positions. Pass chs_info with channel "
                 "names (to PARSNet or to forward), or pass pos to forward."
             )
-        return electrodes.positions_of(None, x) if self._uses_positions else None
+        return electrodes.positions_of(None, x)
 
 
 # Register the name in braindecode, so that EEGClassifier("PARSNet") works.
@@ -618,12 +616,7 @@ def check_windows(x: Any, patch_size: int) -> None:
 
 def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int, ...]) -> Tensor:
     """Convert values to a tensor, and check that it has one of the shapes."""
-    try:
-        tensor = torch.as_tensor(values, device=device)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"{name} must be a tensor of numbers, got {type(values).__name__}."
-        ) from error
+    tensor = torch.as_tensor(values, device=device)
     if (shape := tuple(tensor.shape)) not in shapes:
         expected = " or ".join(map(str, dict.fromkeys(shapes)))
         raise ValueError(f"{name} has shape {shape}, but x requires shape {expected}.")
