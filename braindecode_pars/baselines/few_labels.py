@@ -548,7 +548,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        vars(self).update(saved_estimator.fitted_from_json(described))
+        self.__dict__.update(saved_estimator.fitted_from_json(described))
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
         windows = described["windows"]

@@ -1,7 +1,7 @@
 """PARSEmbedder, and the base class of all estimators that pretrain an encoder."""
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -18,7 +18,7 @@ from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import Windows, amplitudes, convert, picking
-from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -128,22 +128,13 @@ class EncoderEstimator(BaseEstimator):
             encoder.load_state_dict(start.loaded_encoder.encoder.state_dict())
         if start.settings is None:
             return
-        further = parts[1:]
-        expected = self.preprocessing_
-        descriptions = [replace(expected, channels=None)]  # encoders process single channels
-        for windows in further:
-            beginning = "Preprocessing of the unlabeled windows differs from X"
-            windows_estimator.warn_of_differences(
-                expected, windows, beginning, cards.OF_ENCODERS, expected_in="in X"
-            )
-            descriptions.append(agreed(counted(windows.column("preprocessing"))))
-        preprocessing = agreed(descriptions)
 
         def remember(net: pretraining.PretrainingNet) -> None:
             # An interrupted epoch has no relative loss.
             history = [dict(row) for row in net.history if tables.RELATIVE in row]
-            card = start.pretrained_card(net, history, parts, preprocessing)
-            self._remember(net.task_, history, card)
+            card = start.pretrained_card(net, history, parts)
+            self.pretraining_history_, self.encoder_card_ = history, card
+            self._remember_task(net.task_)
             if self.checkpoint_dir is not None:
                 saved.save_encoder(encoder, card, self.checkpoint_dir)
 
@@ -153,7 +144,7 @@ class EncoderEstimator(BaseEstimator):
             parts,
             start.settings,
             sfreq=start.sfreq,
-            n_times=min([start.n_times, *(part.shortest() for part in further)]),
+            n_times=min([start.n_times, *(part.shortest() for part in parts[1:])]),
             held_out_windows=held_out,
             callbacks=self.pretrain_callbacks,
             on_end=remember,
@@ -161,11 +152,8 @@ class EncoderEstimator(BaseEstimator):
             verbose=self.verbose,
         )
 
-    def _remember(
-        self, task: base.PretextTask, history: list[dict[str, Any]], card: cards.EncoderCard
-    ) -> None:
-        """Set the attributes of the pretraining, also after Ctrl-C."""
-        self.pretraining_history_, self.encoder_card_ = history, card
+    def _remember_task(self, task: base.PretextTask) -> None:
+        """Set the attribute of the pretext task, if the estimator has one."""
 
 
 class TrainingCost(NamedTuple):
@@ -205,7 +193,8 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     Warns
     -----
     UserWarning
-        If ``fit`` does not pretrain and will therefore not use the windows.
+        If ``fit`` does not pretrain and will therefore not use the windows, or if their
+        preprocessing differs from the windows of ``fit``.
     """
     if unlabeled is None:
         return []
@@ -227,6 +216,13 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     else:
         further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     amplitudes.warn_of_amplitudes(further)
+    windows_estimator.warn_of_differences(
+        estimator.preprocessing_,
+        further,
+        "Preprocessing of the unlabeled windows differs from X",
+        cards.OF_ENCODERS,
+        expected_in="in X",
+    )
     return [further]
 
 
@@ -335,10 +331,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
                 self.encoder_.cpu()  # so that a pickle can be loaded on a machine without a GPU
         return self
 
-    def _remember(
-        self, task: base.PretextTask, history: list[dict[str, Any]], card: cards.EncoderCard
-    ) -> None:
-        super()._remember(task, history, card)
+    def _remember_task(self, task: base.PretextTask) -> None:
         self.task_ = task.cpu()
 
     def _begin(
@@ -468,10 +461,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         }
         return description, self.encoder_.state_dict()
 
-    def _restore(
-        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
-    ) -> None:
-        vars(self).update(saved_estimator.fitted_from_json(described))
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Any]) -> None:
+        self.__dict__.update(saved_estimator.fitted_from_json(described))
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from braindecode_pars import pretraining
@@ -10,12 +10,12 @@ from braindecode_pars._common import checks, training
 from braindecode_pars._common.settings import PretrainingSettings
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.models import patch_size_for
+from braindecode_pars.models import parsnet
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import Windows
-from braindecode_pars.windows.preprocessing import Preprocessing
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +76,15 @@ class EncoderStart:
         return base.make_task(plan.task, task_params=plan.task_params, **shape)
 
     def pretrained_card(
-        self,
-        net: pretraining.PretrainingNet,
-        history: list[dict[str, Any]],
-        parts: list[Windows],
-        preprocessing: Preprocessing,
+        self, net: pretraining.PretrainingNet, history: list[dict[str, Any]], parts: list[Windows]
     ) -> cards.EncoderCard:
-        """Return the card of the encoder after it was pretrained on the windows in ``parts``."""
+        """Return the card of the encoder after it was pretrained on the windows in ``parts``.
+
+        The first part contains windows of ``fit``.
+        """
+        # An encoder processes single channels, so its card contains no channel names.
+        descriptions = [replace(self.preprocessing, channels=None)]
+        descriptions += [agreed(counted(part.column("preprocessing"))) for part in parts[1:]]
         plan: Any = self.settings
         batches = [batch for row in net.history for batch in row["batches"]]
         # The batch that was interrupted by Ctrl-C has no size.
@@ -99,7 +101,7 @@ class EncoderStart:
             n_examples=sum(sizes),
             **training.card_losses(history),
             sham=plan.sham,
-            preprocessing=preprocessing,
+            preprocessing=agreed(descriptions),
         )
         return card if self.loaded_encoder is None else card.continues(self.card)
 
@@ -141,7 +143,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     source = estimator.encoder if source is None else source
     loaded = None if source is None else saved.load_encoder(source)
     if loaded is None:
-        patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, n_times)
+        patch_size = parsnet.patch_size_for(estimator.patch_seconds, windows.sfreq, n_times)
         sizes = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
         sizes["encoder_kind"] = base.encoder_kind_of(estimator.pretext)
         card = cards.EncoderCard(sfreq=windows.sfreq)
@@ -151,11 +153,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
         remedy = "resample the recordings, for example with raw.resample({expected:g})"
         whose = "The windows are", "the encoder was pretrained at"
         checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
-        if n_times < patch_size:
-            raise ValueError(
-                f"Windows must have at least {patch_size} samples (one patch of the encoder), got "
-                f"{n_times} samples. Use longer windows."
-            )
+        parsnet.check_length(n_times, patch_size)
     if windows.sfreq is None:
         assumption = f"patches of {patch_size} samples are used"
         if card.sfreq is not None:

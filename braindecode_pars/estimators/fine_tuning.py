@@ -351,12 +351,11 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
     if is_regression:
         return
     # Classes of the training windows that the model predicts for no training window
-    windows = train.take(_some_of_each(train.labels))
+    windows = train.take(amplitudes.evenly_spaced(len(train), _N_PREDICTED))
     with checks.quiet():  # fit has already issued warnings about these windows
-        predicted = estimator.predict(windows).tolist()
-    trained = estimator.classes_[np.unique(train.labels)].tolist()
-    absent = [label for label in trained if label not in {*predicted}]
-    if absent:
+        predicted = estimator.predict(windows)
+    trained = estimator.classes_[np.unique(windows.labels)]
+    if absent := sorted({*trained.tolist()} - {*predicted.tolist()}):
         names = [str((estimator.class_names_ or {}).get(label, label)) for label in absent]
         values = dict(classes=", ".join(names), n_windows=len(windows))
         findings.warn(Finding("class_not_predicted", values), findings.NotConverged)
@@ -370,16 +369,6 @@ def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor 
     with np.errstate(divide="ignore"):  # a class without training windows
         losses = -np.log(frequencies / frequencies.sum())
     return float(np.average(losses[valid.labels], weights=class_weights[valid.labels]))
-
-
-def _some_of_each(y: np.ndarray) -> np.ndarray:
-    """Return the indices of up to 512 windows, with an equal number of each class, in order."""
-    classes = np.unique(y)
-    n_each = max(1, _N_PREDICTED // len(classes))
-    positions = [np.flatnonzero(y == c) for c in classes]
-    return np.sort(
-        np.concatenate([of[amplitudes.evenly_spaced(len(of), n_each)] for of in positions])
-    )
 
 
 class CrossEntropy(nn.CrossEntropyLoss):
@@ -413,8 +402,8 @@ class EpochLoss(skorch.callbacks.PassthroughScoring):
     """Loss of an epoch, computed as if all windows were in one batch.
 
     skorch averages the losses of the batches, weighted by the number of windows in each batch. With
-    class weights, the total weight of a batch also depends on the classes of its windows, so the
-    average of skorch depends on the assignment of windows to batches.
+    class weights, the total weight of a batch also depends on the classes of its windows. The
+    average of skorch would therefore depend on the assignment of windows to batches.
 
     Parameters
     ----------

@@ -172,7 +172,9 @@ def clone_with_encoder(self: Any) -> Any:
     """
     without_encoder = copy.copy(self)
     without_encoder.encoder = None
-    return BaseEstimator.__sklearn_clone__(without_encoder).set_params(encoder=self.encoder)
+    cloned = BaseEstimator.__sklearn_clone__(without_encoder)
+    cloned.encoder = self.encoder
+    return cloned
 
 
 def pretrained_card(self: Any) -> cards.EncoderCard | None:
@@ -291,8 +293,9 @@ def _is_json(value: Any) -> bool:
 def _estimator_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about unsaved parameters.
 
-    For security, a file must not determine from where a refit reads or downloads an encoder, where
-    it writes an encoder, or which code is run as a pretext task.
+    For security, a file must not determine what a refit reads, downloads, writes or executes.
+    Therefore the folder of an encoder, ``checkpoint_dir`` and the file of a pretext task are not
+    used.
     """
     parameters, left_out = dict(described["kept"]), dict(described["left_out"])
     unsafe = {

@@ -140,7 +140,7 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         f_i - \frac{n_0 m + \sum_{j \le i, s(j) = s(i)} f_j}{n_0 + n} .
 
     The training windows are centered in the same way. If the classes occur in long blocks, the
-    running mean reflects mainly the class of the first block for a long time, so that the result
+    running mean reflects mainly the class of the first block for a long time. The result then
     depends on the order of the blocks.
 
     Parameters
@@ -149,8 +149,8 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         Required: a transformer of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower`, :class:`~braindecode_pars.PARSEmbedder`
         or a pipeline. A clone is fitted. The transformer is an argument, not the previous step of a
-        pipeline, because SubjectCentering requires the subject of each window, and the features
-        that a transformer returns contain no subjects. SubjectCentering therefore works in
+        pipeline, because features contain no subjects, and SubjectCentering requires the subject
+        of each window. SubjectCentering therefore works in
         scikit-learn's cross-validation and in the protocols of :mod:`braindecode_pars.evaluation`,
         which pass only windows to ``predict``.
     min_windows : int

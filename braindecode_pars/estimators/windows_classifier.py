@@ -63,10 +63,12 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there are no windows, if the sampling rate or the channels of the windows do not
-            match the model, if a window is too short, or if windows contain NaN. In a
-            FewLabelsClassifier with subject-wise centering, also if the subject of a window is
-            unknown, or if a subject has fewer than 10 windows.
+            In any of these cases:
+
+            - There are no windows, a window is too short, or windows contain NaN.
+            - The sampling rate or the channels of the windows do not match the model.
+            - A FewLabelsClassifier uses subject-wise centering, and the subject of a window is
+              unknown, or a subject has fewer than 10 windows.
         """
         return self._predictions(X, groups)[1]
 

@@ -36,7 +36,7 @@ RULES = dict(
         "'auto', True or False", (str, bool), {"auto", True, False}.__contains__
     ),
     amplitude=checks.boolean(),
-    head=checks.choice(*HEADS),
+    head=checks.choice(checks.AUTO, *HEADS),
     encoder_kind=checks.choice("patch", space_time.SPACE_TIME),
     channel_strategy=checks.choice("native"),
     channel_strategy_kwargs=checks.choice(None),
@@ -73,7 +73,7 @@ class Channels(NamedTuple):
     keep: Tensor | None
 
 
-class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
+class PARSNet(EEGModuleMixin, nn.Module):
     r"""PARSNet: braindecode model for fine-tuning a pretrained encoder (Sandino et al. 2025).
 
     The encoder processes each channel separately, and its features are averaged over time to one
@@ -128,11 +128,13 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         amplitudes, because it normalizes each channel. If True, a learned encoding of the amplitude
         is added to each spatial token before the attention, and the amplitude is an additional
         feature for the spatial filters. The paper does not use amplitudes.
-    head : "attention" | "spatial_filter" | "both"
+    head : "attention" | "spatial_filter" | "both" | "auto"
         How the channels are pooled. ``"attention"`` is the cross-attention of the paper.
         ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
         means over channels. The weights are a function of the electrode position, also if
         ``electrode_position=False``. ``"both"`` concatenates the outputs of attention and filter.
+        ``"auto"`` is ``"spatial_filter"`` if ``chs_info`` contains several channels and the
+        position of at least one channel is known, and ``"attention"`` otherwise.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The cross-attention over
         channels also has ``num_heads`` heads. The defaults are the same as in
@@ -170,9 +172,12 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     TypeError
         If an argument has the wrong type.
     ValueError
-        If ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch,
-        signal arguments are inconsistent, the sampling rates of the windows and of ``encoder``
-        differ, or the file of ``encoder`` is damaged.
+        In any of these cases:
+
+        - ``n_outputs`` is missing, a size is out of range, or signal arguments are inconsistent.
+        - A window is shorter than a patch.
+        - The sampling rates of the windows and of ``encoder`` differ.
+        - The file of ``encoder`` is damaged.
     FileNotFoundError
         If the encoder does not exist.
 
@@ -230,6 +235,14 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     _set_n_outputs: Callable[[int], None]
     n_outputs: int
 
+    #: The notes of braindecode would import the model from braindecode. The docstring of the model
+    #: contains the correct import.
+    _HUB_NOTES_TEMPLATE = ""
+
+    save_pretrained = network_files.save_pretrained
+    from_pretrained = classmethod(network_files.from_pretrained)
+    description = network_files.description
+
     def __init__(
         self,
         n_outputs: int | None = None,
@@ -261,37 +274,30 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         loaded = None if encoder is None else saved.load_encoder(encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.card.sfreq if sfreq is None else sfreq
-        super().__init__(
-            n_outputs=n_outputs,
-            n_chans=n_chans,
-            chs_info=chs_info,
-            n_times=n_times,
-            input_window_seconds=input_window_seconds,
-            sfreq=sfreq,
-        )
+        super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
         # The mixin has inferred and stored these arguments. From here on, use its properties.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
         self.load_report: model_files.LoadReport | None = None if loaded is None else loaded.report
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
+        # Positions are useless if there is a single channel.
+        channels = self._chs_info or []
+        has_positions = len(channels) > 1 and electrodes.n_known_electrodes(channels) > 0
+        if head == checks.AUTO:
+            head = "spatial_filter" if has_positions else "attention"
         self.head = head
-        # The encoding of electrode positions is only added to tokens of the attention.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
-        if electrode_position == "auto":
-            # With a single channel, the encoding would be the same in all training windows.
-            positions = electrodes.electrode_positions(self._chs_info or [])
-            is_known = np.isfinite(positions).all(axis=1)
-            electrode_position = bool(len(is_known) > 1 and is_known.any())
+        # The encoding of electrode positions is only added to tokens of the attention.
+        if electrode_position == checks.AUTO:
+            electrode_position = has_positions
         self.electrode_position = bool(electrode_position) and attention
 
         # Build the layers. A loaded encoder determines its sizes.
         if loaded is None:
-            if patch_size is None:
-                patch_size = self._patch_size(patch_seconds)
-            self.encoder = space_time.build_encoder(
-                encoder_kind,
-                patch_size=patch_size,
+            config: dict[str, Any] = dict(
+                encoder_kind=encoder_kind,
+                patch_size=self._patch_size(patch_seconds) if patch_size is None else patch_size,
                 embed_dim=embed_dim,
                 num_layers=num_layers,
                 num_heads=num_heads,
@@ -300,14 +306,15 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
                 activation=activation,
                 tokenizer=tokenizer,
             )
+            self.encoder = space_time.build_encoder(**config)
         else:
-            window_sfreq = _inferred(lambda: self.sfreq)
             what, expected_of = "The windows are", "the encoder was pretrained at"
+            window_sfreq = _inferred(lambda: self.sfreq)
             checks.check_same_rate(window_sfreq, loaded.card.sfreq, what, expected_of)
             config = loaded.encoder.config | {"drop_prob": drop_prob}
             self.encoder = space_time.build_encoder(**config)
             self.encoder.load_state_dict(loaded.encoder.state_dict())
-            embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
+        embed_dim, num_heads = config["embed_dim"], config["num_heads"]
         # The spatial filter and the SpaceTimeEncoder always use electrode positions.
         is_spatial = isinstance(self.encoder, space_time.SpaceTimeEncoder)
         self._uses_positions = self.electrode_position or spatial_filter or is_spatial
@@ -331,8 +338,9 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor.
 
-        For ``electrode_position="auto"``, the value that was selected is returned. An encoder is
-        described by its sizes. ``channel_strategy`` has only one value and is not included.
+        For ``electrode_position="auto"`` and ``head="auto"``, the values that were selected are
+        returned. An encoder is described by its sizes. ``channel_strategy`` has only one value and
+        is not included.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
@@ -342,7 +350,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
             config.pop(name, None)
         activation = config["activation"]
         config["activation"] = f"{activation.__module__}.{activation.__qualname__}"
-        config["electrode_position"] = self.electrode_position
+        config |= {"head": self.head, "electrode_position": self.electrode_position}
         config["sfreq"] = _inferred(lambda: self.sfreq)
         return config
 
@@ -374,19 +382,6 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
                 "with positions of a montage, or pass pos to forward."
             )
         return None
-
-    def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
-        """Return the model summary of braindecode.
-
-        If ``n_times`` is unknown, the summary is computed for a window of at least one patch.
-        """
-        n_times = self._n_times
-        if _inferred(lambda: self.n_times) is None:
-            self._n_times = max(200, self.encoder.patch_size)
-        try:
-            return super().get_torchinfo_statistics(*arguments, **options)
-        finally:
-            self._n_times = n_times
 
     def reset_head(self, n_outputs: int) -> None:
         """Replace ``final_layer`` by a new layer with random weights.
@@ -440,9 +435,12 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         TypeError
             If ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
-            If shapes do not match, a window is shorter than a patch, every channel of a window
-            is missing, both ``pos`` and ``chs_info`` are passed, or electrode positions are
-            required but missing.
+            In any of these cases:
+
+            - Shapes do not match, or a window is shorter than a patch.
+            - Every channel of a window is missing.
+            - Both ``pos`` and ``chs_info`` are passed.
+            - Electrode positions are required but missing.
         """
         channels = self.encode_channels(x, pos, ch_mask, chs_info)
         if not return_features:
@@ -623,6 +621,15 @@ def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int,
     return tensor
 
 
+def check_length(n_times: int | None, patch_size: int) -> None:
+    """Check that windows of ``n_times`` samples contain a patch; None if the length is unknown."""
+    if n_times is not None and n_times < patch_size:
+        raise ValueError(
+            f"The windows have {n_times} samples, but one patch has {patch_size} samples. Use "
+            "longer windows, or shorter patches (patch_seconds) in a new encoder."
+        )
+
+
 #: Number of patches per window if the sampling rate is unknown. In the 30 s windows of the paper, a
 #: patch is then 1 s long.
 PATCHES_PER_WINDOW = 30
@@ -665,9 +672,5 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
             )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
     patch_size = max(1, round(patch_seconds * sfreq))
-    if n_times is not None and n_times < patch_size:
-        raise ValueError(
-            f"The windows have {n_times} samples, but one patch has {patch_size} samples "
-            f"({patch_seconds:g} s at {sfreq:g} Hz). Use longer windows or decrease patch_seconds."
-        )
+    check_length(n_times, patch_size)
     return patch_size

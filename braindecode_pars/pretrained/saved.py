@@ -214,14 +214,15 @@ def encoder_from_file(model: model_files.ModelFile, *, strict: bool = True) -> c
         tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
     def build() -> PatchEncoder:
-        config = model.description.get("encoder")
+        config = dict(model.description.get("encoder", {}))
         if network is not None:
             names = {*inspect.signature(PatchEncoder).parameters, space_time.KIND}
             config = {name: network[name] for name in names & network.keys()}
             if config["patch_size"] is None:  # the network stores its length in seconds
                 config["patch_size"] = tensors["tokenizer.weight"].shape[1]
         activation = config["activation"].rpartition(".")[2]
-        return space_time.build_encoder(**{**config, "activation": getattr(torch.nn, activation)})
+        config["activation"] = getattr(torch.nn, activation)
+        return space_time.build_encoder(**config)
 
     encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)
     if model.kind == model_files.NETWORK:  # a PARSNet without an estimator has no card
