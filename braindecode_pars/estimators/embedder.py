@@ -216,13 +216,9 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     else:
         further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     amplitudes.warn_of_amplitudes(further)
-    windows_estimator.warn_of_differences(
-        estimator.preprocessing_,
-        further,
-        "Preprocessing of the unlabeled windows differs from X",
-        cards.OF_ENCODERS,
-        expected_in="in X",
-    )
+    expected, names = estimator.preprocessing_, cards.OF_ENCODERS
+    beginning = "Preprocessing of the unlabeled windows differs from X"
+    windows_estimator.warn_of_differences(expected, further, beginning, names, expected_in="in X")
     return [further]
 
 

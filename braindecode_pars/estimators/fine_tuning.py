@@ -173,32 +173,28 @@ def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> N
 
 
 def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: bool) -> list:
-    callbacks: list = []
+    callbacks: dict[str, skorch.callbacks.Callback] = {}
     if "encoder" in params:
-        callbacks.append(("encoder_dropout", EncoderDropout(float(params["drop_prob"]))))
+        callbacks["encoder_dropout"] = EncoderDropout(float(params["drop_prob"]))
     n_frozen = frozen_epochs(params)
     if n_frozen > 0:
-        callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(frozen)))
+        callbacks["freeze_encoder"] = skorch.callbacks.Freezer(frozen)
     if 0 < n_frozen < math.inf:
-        unfreezer = skorch.callbacks.Unfreezer(frozen, at=int(n_frozen) + 1)
-        callbacks.append(("unfreeze_encoder", unfreezer))
-    if params["finetune_warmup"] is not None:
-        schedule = training.WarmupCosine(float(params["finetune_warmup"]))
-        callbacks.append(("finetune_warmup", schedule))
-    if params["gradient_clip"] is not None:
-        clipping = skorch.callbacks.GradientNormClipping(params["gradient_clip"])
-        callbacks.append(("gradient_clip", clipping))
-    callbacks.append(("enough_steps", training.StepCountWarning()))
+        callbacks["unfreeze_encoder"] = skorch.callbacks.Unfreezer(frozen, at=int(n_frozen) + 1)
+    if (warmup := params["finetune_warmup"]) is not None:
+        callbacks["finetune_warmup"] = training.WarmupCosine(float(warmup))
+    if (max_norm := params["gradient_clip"]) is not None:
+        callbacks["gradient_clip"] = skorch.callbacks.GradientNormClipping(max_norm)
+    callbacks["enough_steps"] = training.StepCountWarning()
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
-        best = skorch.callbacks.EarlyStopping(
+        callbacks["restore_best"] = skorch.callbacks.EarlyStopping(
             patience=sys.maxsize, threshold=0.0, load_best=True, sink=skorch.utils.noop
         )
-        callbacks.append(("restore_best", best))
-    callbacks += params["callbacks"] or []
+    named = [*callbacks.items(), *(params["callbacks"] or [])]
     if params["verbose"]:
-        callbacks.append(("progress", training.ProgressLine("fine-tuning")))
-    return callbacks
+        named.append(("progress", training.ProgressLine("fine-tuning")))
+    return named
 
 
 #: Minimum number of labeled subjects for which a pretrained encoder is fine-tuned by default, see

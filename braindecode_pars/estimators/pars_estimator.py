@@ -553,6 +553,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             nor "valid"; if a loss is not finite.
         FileNotFoundError
             If ``encoder`` is not an existing folder or model.
+        OSError
+            If ``checkpoint_dir`` cannot be created.
         KeyboardInterrupt
             After Ctrl-C. The current weights are retained.
 

@@ -135,6 +135,8 @@ def check_estimator(estimator: BaseEstimator) -> None:
     TypeError, ValueError
         If a value is not accepted. The message contains the name of the estimator, the name of
         the parameter, the accepted values and the received value.
+    OSError
+        If the folder cannot be created.
     """
     values = vars(estimator)
     rules = {**RULES, **getattr(estimator, "_own_rules", {})}

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +98,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         ``sfreq`` determine the third.
     sfreq : float | None
         Sampling rate in Hz.
-    encoder : str | path | PatchEncoder | None
+    encoder : str | path | PatchEncoder | fitted estimator | None
         Pretrained encoder, whose weights are copied: the name of a bundled encoder (such as
         ``"small"``), the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
         a PatchEncoder, or a fitted estimator. The sizes, the patch length, the patch embedding and
@@ -252,7 +251,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         input_window_seconds: float | None = None,
         sfreq: float | None = None,
         *,
-        encoder: str | Path | PatchEncoder | None = None,
+        encoder: Any = None,
         patch_seconds: float = 1.0,
         patch_size: int | None = None,
         channel_drop_prob: float = 0.5,
