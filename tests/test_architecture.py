@@ -9,6 +9,8 @@ from graphlib import TopologicalSorter
 
 from support.structure import MODULES, ROOT, imported_paths, imports, part_of
 
+from braindecode_pars import PARSClassifier
+
 
 def test_the_import_contracts_hold():
     """Check them in another process, because this changes loggers."""
@@ -47,3 +49,8 @@ def test_no_private_names_of_host_libraries_are_imported():
         and any(part.startswith("_") and part != "__version__" for part in path.split("."))
     ]
     assert private_names == []
+
+
+def test_a_classifier_has_at_most_five_own_classes():
+    modules = [kind.__module__ for kind in PARSClassifier.__mro__]
+    assert sum(module.startswith("braindecode_pars") for module in modules) <= 5

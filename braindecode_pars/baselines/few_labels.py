@@ -15,6 +15,7 @@ from braindecode_pars._common.names import extra_module
 from braindecode_pars.baselines import linear_probe, new_subject, window_features
 from braindecode_pars.estimators import (
     embedder,
+    encoder_start,
     saved_estimator,
     transformers,
     windows_classifier,
@@ -43,7 +44,7 @@ _NOT_CENTERED = "refit with recenter=None (command fit: --set recenter=null)"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.WindowsClassifier):
+class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     r"""Soft-voting ensemble of linear classifiers, for data with few labeled subjects.
 
     Each feature set has its own pipeline of standardization and logistic regression. The
@@ -191,6 +192,12 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     verbose: int = 1
 
     _kind = model_files.FEW_LABELS
+
+    save = saved_estimator.save
+    load = classmethod(saved_estimator.load)
+    from_pretrained = classmethod(saved_estimator.from_pretrained)
+    __sklearn_clone__ = saved_estimator.clone_with_encoder
+    _pretrained_card = saved_estimator.pretrained_card
     _own_rules = {  # noqa: RUF012
         "views": checks.optional(
             checks.ParameterRule(
@@ -240,7 +247,13 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
         with windows_estimator.fresh_fit(self):
             windows = self._read_labeled(X, y, groups)
             windows = windows[windows.labels >= 0]
-            encoder, card, _ = self._start(windows).loaded_encoder  # type: ignore[misc]  # not None
+            start = encoder_start.load_or_build_encoder(self, windows)
+            encoder, card, report = start.loaded_encoder  # type: ignore[misc]  # not None
+            self.n_chans_, self.n_times_ = start.n_chans, start.n_times
+            self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
+            self.preprocessing_ = start.preprocessing
+            if report is not None:  # None if the encoder is an object
+                self.load_report_ = report
             self.encoder_ = copy.deepcopy(encoder).cpu().eval()
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.corpus_subjects)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
@@ -513,7 +526,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
             "prior_strength": self.prior_strength_,
             "test_subject_data": self.test_subject_data_.value,
             "one_class_recordings": self.one_class_recordings_,
-            "windows": self._windows_to_save() | {"channels": channels},
+            "windows": saved_estimator.windows_to_json(self) | {"channels": channels},
         }
         arrays = {}
         if "tangent_space" in self._feature_sets:
@@ -527,7 +540,7 @@ class FewLabelsClassifier(saved_estimator.SavedEstimator, windows_classifier.Win
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        super()._restore(described, loaded, tensors)
+        self.__dict__.update(saved_estimator.fitted_from_json(described))
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
         windows = described["windows"]

@@ -212,7 +212,9 @@ verbose
         windows = windows[windows.labels >= 0]
         self.n_chans_, self.n_times_ = windows_estimator.check_fit_windows(windows)
         self.chs_info_, self.sfreq_ = windows.chs_info, windows.sfreq
-        self.preprocessing_ = windows_estimator.preprocessing_of(self, windows)
+        self.preprocessing_ = windows_estimator.preprocessing_of(
+            self, windows, self.sfreq_, self.n_times_
+        )
         train, valid = labels.hold_out(windows, self.validation, seeds.split)
         if self.weights is None:  # the scale is computed from the training windows only
             signal = dict(n_chans=self.n_chans_, n_times=self.n_times_, sfreq=self.sfreq_)

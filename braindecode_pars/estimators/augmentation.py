@@ -6,7 +6,7 @@ from typing import Any
 import braindecode.augmentation
 import numpy as np
 import torch
-from braindecode.augmentation import Compose, IdentityTransform, Mixup, Transform
+from braindecode.augmentation import Mixup, Transform
 
 from braindecode_pars._common.checks import check_parameters, number
 
@@ -131,31 +131,30 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
         return [make_augmentation(entry) for entry in augmentation]
     if augmentation is None:
         return None
-    if isinstance(augmentation, Transform):
-        # A Compose contains other transforms.
-        if any(isinstance(part, Mixup) for part in augmentation.modules()):
-            raise TypeError(
-                "augmentation contains Mixup, which is not supported because it mixes labels. "
-                "Remove it."
+    if isinstance(augmentation, (str, dict)):
+        arguments = {"name": augmentation} if isinstance(augmentation, str) else dict(augmentation)
+        name = str(arguments.pop("name", None))
+        transform: Any = getattr(braindecode.augmentation, name, None)
+        transform = ChannelNoise if name == "ChannelNoise" else transform
+        is_transform = isinstance(transform, type) and issubclass(transform, Transform)
+        if not is_transform or issubclass(transform, Mixup):
+            raise ValueError(
+                f"Unknown augmentation {name!r}. Use 'ChannelNoise', or the name of a transform in "
+                "braindecode.augmentation."
             )
-        return augmentation
-    if not isinstance(augmentation, (str, dict)):
+        probability = inspect.signature(transform).parameters.get("probability")
+        if probability is not None and probability.default is probability.empty:
+            arguments = {"probability": _DEFAULT_PROBABILITY, **arguments}
+        augmentation = transform(**arguments)
+    if not isinstance(augmentation, Transform):
         raise TypeError(
             "augmentation must be a braindecode transform, the name of a transform, a dict with "
             f"name and arguments, a list of these, or None, got {augmentation!r}."
         )
-    arguments = {"name": augmentation} if isinstance(augmentation, str) else dict(augmentation)
-    name = arguments.pop("name", None)
-    # The transforms of braindecode that change windows, but not labels
-    excluded = (Transform, IdentityTransform, Compose, Mixup)
-    members = dict(inspect.getmembers(braindecode.augmentation, inspect.isclass))
-    supported: dict[str, type[Transform]] = {"ChannelNoise": ChannelNoise}
-    supported |= {
-        key: c for key, c in members.items() if issubclass(c, Transform) and c not in excluded
-    }
-    if name not in supported:
-        raise ValueError(f"Unknown augmentation {name!r}. Use one of {', '.join(supported)}.")
-    probability = inspect.signature(supported[name]).parameters["probability"]
-    if probability.default is inspect.Parameter.empty:
-        arguments = {"probability": _DEFAULT_PROBABILITY, **arguments}
-    return supported[name](**arguments)
+    # A Compose contains other transforms.
+    if any(isinstance(part, Mixup) for part in augmentation.modules()):
+        raise TypeError(
+            "augmentation contains Mixup, which is not supported because it mixes labels. Remove "
+            "it."
+        )
+    return augmentation

@@ -1,13 +1,13 @@
 """PARSEmbedder, and the base class of all estimators that pretrain an encoder."""
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, validation
 
 from braindecode_pars import pretraining
@@ -18,11 +18,11 @@ from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import Windows, amplitudes, convert, picking
-from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class EncoderEstimator(saved_estimator.SavedEstimator):
+class EncoderEstimator(BaseEstimator):
     """Base class of estimators that pretrain an encoder.
 
     The parameters are described in PARSClassifier.
@@ -61,7 +61,15 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
     verbose: int = 1
     checkpoint_dir: str | Path | None = None
 
+    #: Kind of the model file.
+    _kind = model_files.EMBEDDER
+
     history_ = property(windows_estimator.fitted_history)
+    save = saved_estimator.save
+    load = classmethod(saved_estimator.load)
+    from_pretrained = classmethod(saved_estimator.from_pretrained)
+    __sklearn_clone__ = saved_estimator.clone_with_encoder
+    _pretrained_card = saved_estimator.pretrained_card
 
     def n_encoder_parameters(self, X: Any) -> int:
         """Return the number of parameters of the encoder that ``fit`` would use.
@@ -79,6 +87,17 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
             return computing.n_parameters(unfitted._start(windows).new_encoder())
+
+    def _start(self, windows: Windows, source: Any = None) -> encoder_start.EncoderStart:
+        """Load or build the encoder, and set the attributes of the encoder and the windows."""
+        start = encoder_start.load_or_build_encoder(self, windows, source)
+        self.n_chans_, self.n_times_ = start.n_chans, start.n_times
+        self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
+        self.preprocessing_, self.encoder_card_ = start.preprocessing, start.card
+        self.pretraining_history_: list[dict[str, Any]] = []
+        if (loaded := start.loaded_encoder) is not None and loaded.report is not None:
+            self.load_report_ = loaded.report
+        return start
 
     def _pretrain(
         self,
@@ -108,29 +127,14 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
         if start.loaded_encoder is not None:
             encoder.load_state_dict(start.loaded_encoder.encoder.state_dict())
         if start.settings is None:
-            if self.sham:
-                raise ValueError(
-                    "sham=True has no effect, because fit does not pretrain. Use sham=False. To "
-                    "pretrain, set pretext; if an encoder is passed, also set "
-                    "continue_pretraining=True."
-                )
             return
-        further = parts[1:]
-        expected = self.preprocessing_
-        descriptions = [replace(expected, channels=None)]  # encoders process single channels
-        for windows in further:
-            beginning = "Preprocessing of the unlabeled windows differs from X"
-            windows_estimator.warn_of_differences(
-                expected, windows, beginning, cards.OF_ENCODERS, expected_in="in X"
-            )
-            descriptions.append(agreed(counted(windows.column("preprocessing"))))
-        preprocessing = agreed(descriptions)
 
         def remember(net: pretraining.PretrainingNet) -> None:
             # An interrupted epoch has no relative loss.
             history = [dict(row) for row in net.history if tables.RELATIVE in row]
-            card = start.pretrained_card(net, history, parts, preprocessing)
-            self._remember(net.task_, history, card)
+            card = start.pretrained_card(net, history, parts)
+            self.pretraining_history_, self.encoder_card_ = history, card
+            self._remember_task(net.task_)
             if self.checkpoint_dir is not None:
                 saved.save_encoder(encoder, card, self.checkpoint_dir)
 
@@ -140,7 +144,7 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
             parts,
             start.settings,
             sfreq=start.sfreq,
-            n_times=min([start.n_times, *(part.shortest() for part in further)]),
+            n_times=min([start.n_times, *(part.shortest() for part in parts[1:])]),
             held_out_windows=held_out,
             callbacks=self.pretrain_callbacks,
             on_end=remember,
@@ -148,11 +152,8 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
             verbose=self.verbose,
         )
 
-    def _remember(
-        self, task: base.PretextTask, history: list[dict[str, Any]], card: cards.EncoderCard
-    ) -> None:
-        """Set the attributes of the pretraining, also after Ctrl-C."""
-        self.pretraining_history_, self.encoder_card_ = history, card
+    def _remember_task(self, task: base.PretextTask) -> None:
+        """Set the attribute of the pretext task, if the estimator has one."""
 
 
 class TrainingCost(NamedTuple):
@@ -186,15 +187,23 @@ class TrainingCost(NamedTuple):
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
     """Return the validated unlabeled windows for pretraining, as a list with one or no entry.
 
-    The list is empty if ``unlabeled`` is None. If the windows contain none of the channels in
-    ``channels``, all of their EEG channels are used.
+    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the windows
+    contain none of the channels in ``channels``, all of their EEG channels are used.
 
     Warns
     -----
     UserWarning
-        If ``fit`` does not pretrain and will therefore not use the windows.
+        If ``fit`` does not pretrain and will therefore not use the windows, or if their
+        preprocessing differs from the windows of ``fit``.
     """
     if unlabeled is None:
+        return []
+    if encoder_start.pretraining_settings(estimator) is None:
+        checks.warn_user(
+            "The windows of unlabeled= are not used, because fit does not pretrain. To pretrain on "
+            "these windows, set pretext; if an encoder is passed, also set "
+            "continue_pretraining=True. Otherwise, omit unlabeled=."
+        )
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
@@ -207,16 +216,9 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     else:
         further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     amplitudes.warn_of_amplitudes(further)
-    reason = remedy = None
-    if estimator.pretext is None:
-        reason, remedy = "pretext=None", "Set pretext"
-    if estimator.encoder is not None and not estimator.continue_pretraining:
-        reason, remedy = "a pretrained encoder was passed", "Pass continue_pretraining=True"
-    if reason is not None:
-        checks.warn_user(
-            f"The windows of unlabeled= are not used, because fit does not pretrain ({reason}). "
-            f"{remedy} to pretrain on these windows, or omit unlabeled=."
-        )
+    expected, names = estimator.preprocessing_, cards.OF_ENCODERS
+    beginning = "Preprocessing of the unlabeled windows differs from X"
+    windows_estimator.warn_of_differences(expected, further, beginning, names, expected_in="in X")
     return [further]
 
 
@@ -325,24 +327,20 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
                 self.encoder_.cpu()  # so that a pickle can be loaded on a machine without a GPU
         return self
 
-    def _remember(
-        self, task: base.PretextTask, history: list[dict[str, Any]], card: cards.EncoderCard
-    ) -> None:
-        super()._remember(task, history, card)
+    def _remember_task(self, task: base.PretextTask) -> None:
         self.task_ = task.cpu()
 
-    def _begin(self, X: Any, groups: Any) -> tuple[encoder_start.EncoderStart, Windows]:
+    def _begin(
+        self, X: Any, groups: Any = None, source: Any = None
+    ) -> tuple[encoder_start.EncoderStart, Windows]:
         windows = windows_estimator.read_windows(
             self, X, None, groups, any_montage=self.pooling != "channels"
         )
-        start = self._start(windows)
-        self._choose_pooling()
-        return start, windows
-
-    def _choose_pooling(self) -> None:
+        start = self._start(windows, source)
         self.pooling_ = self.pooling
         if self.pooling == checks.AUTO:  # chs_info_ is empty if recordings have different channels
             self.pooling_ = "mean_std" if self.chs_info_ == [] else "channels"
+        return start, windows
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
         """Return the training cost of ``fit``, without training.
@@ -396,11 +394,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
             when a channel of ``fit`` is missing.
         """
         validation.check_is_fitted(self)
-        if self.pooling_ == checks.AUTO:  # after from_pretrained; determined here, as in fit
-            windows = windows_estimator.read_windows(self, X, any_montage=True)
-            self.n_chans_, self.n_times_ = windows_estimator.check_fit_windows(windows)
-            self.chs_info_ = windows.chs_info
-            self._choose_pooling()
+        if self.pooling_ == checks.AUTO:  # after from_pretrained
+            self._begin(X, source=cards.Pretrained(self.encoder_, self.encoder_card_, None))
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
         output = self.layer, self.pooling_, tuple(ch["ch_name"] for ch in self.chs_info_ or ())
@@ -457,15 +452,13 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
             "pooling": self.pooling_,
-            "windows": self._windows_to_save(),
+            "windows": saved_estimator.windows_to_json(self),
             "history": list(map(training.history_row, self.pretraining_history_)),
         }
         return description, self.encoder_.state_dict()
 
-    def _restore(
-        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
-    ) -> None:
-        super()._restore(described, loaded, tensors)
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Any]) -> None:
+        self.__dict__.update(saved_estimator.fitted_from_json(described))
         windows = described["windows"]
         self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
         self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
@@ -473,17 +466,12 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
 
     @classmethod
-    def _load_folder(cls, folder: Path, source: str | Path, *, device: str, strict: bool) -> Self:
-        """Load a saved embedder, or create an embedder with the encoder of another model."""
-        if model_files.EMBEDDER in model_files.kinds_in(folder):
-            return cls.load(folder, device=device, strict=strict)
-        pretrained = saved.load_encoder(folder, strict=strict)
-        # Without fit, windows of any montage, unit and length are accepted.
+    def _with_encoder(cls, source: str | Path, pretrained: cards.Pretrained, device: str) -> Self:
+        """Return an embedder with a pretrained encoder, which is fitted by the first transform."""
         embedder, card = cls(encoder=str(source), device=device), pretrained.card
-        unknown = dict.fromkeys(("scale", "channels", "window_seconds"))
         described = dict(
             windows=dict(n_chans=None, n_times=None, sfreq=card.sfreq, ch_names=[]),
-            preprocessing=replace(card.preprocessing, **unknown),
+            preprocessing=card.preprocessing,
             pooling=checks.AUTO,
             history=[],
         )

@@ -1,7 +1,8 @@
 """Initial encoder of a fit, which is loaded or new, and the settings of its pretraining."""
 
+import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from braindecode_pars import pretraining
@@ -9,12 +10,14 @@ from braindecode_pars._common import checks, training
 from braindecode_pars._common.settings import PretrainingSettings
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.estimators import windows_estimator
-from braindecode_pars.models import patch_size_for
+from braindecode_pars.models import parsnet
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import Windows
-from braindecode_pars.windows.preprocessing import Preprocessing
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
+
+log = logging.getLogger(__name__)
 
 #: Arguments of a new encoder that are parameters of the estimators.
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
@@ -30,6 +33,8 @@ class EncoderStart:
         Shape of the windows of ``fit``.
     sfreq : float | None
         Sampling rate of the windows; if it is unknown, the sampling rate of a loaded encoder.
+    preprocessing : Preprocessing
+        Preprocessing of the windows.
     card : EncoderCard
         Card of the encoder.
     sizes : dict
@@ -43,6 +48,7 @@ class EncoderStart:
     n_chans: int
     n_times: int
     sfreq: float | None
+    preprocessing: Preprocessing
     card: cards.EncoderCard
     sizes: dict[str, Any]
     loaded_encoder: cards.Pretrained | None
@@ -51,7 +57,7 @@ class EncoderStart:
     def n_steps(self, n_windows: int) -> float:
         """Return the maximum number of pretraining steps, including the steps of a loaded encoder.
 
-        NaN when the number is unknown.
+        NaN if the number is unknown.
         """
         steps = 0 if self.loaded_encoder is None else _steps_of_card(self.card)
         if (plan := self.settings) is not None:
@@ -70,13 +76,15 @@ class EncoderStart:
         return base.make_task(plan.task, task_params=plan.task_params, **shape)
 
     def pretrained_card(
-        self,
-        net: pretraining.PretrainingNet,
-        history: list[dict[str, Any]],
-        parts: list[Windows],
-        preprocessing: Preprocessing,
+        self, net: pretraining.PretrainingNet, history: list[dict[str, Any]], parts: list[Windows]
     ) -> cards.EncoderCard:
-        """Return the card of the encoder after it was pretrained on the windows in ``parts``."""
+        """Return the card of the encoder after it was pretrained on the windows in ``parts``.
+
+        The first part contains windows of ``fit``.
+        """
+        # An encoder processes single channels, so its card contains no channel names.
+        descriptions = [replace(self.preprocessing, channels=None)]
+        descriptions += [agreed(counted(part.column("preprocessing"))) for part in parts[1:]]
         plan: Any = self.settings
         batches = [batch for row in net.history for batch in row["batches"]]
         # The batch that was interrupted by Ctrl-C has no size.
@@ -93,7 +101,7 @@ class EncoderStart:
             n_examples=sum(sizes),
             **training.card_losses(history),
             sham=plan.sham,
-            preprocessing=preprocessing,
+            preprocessing=agreed(descriptions),
         )
         return card if self.loaded_encoder is None else card.continues(self.card)
 
@@ -106,7 +114,7 @@ def _steps_of_card(card: cards.EncoderCard) -> float:
     return steps + (_steps_of_card(cards.read_card(earlier)) if earlier else 0)
 
 
-def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
+def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) -> EncoderStart:
     """Load the encoder of an estimator, or determine the sizes of a new encoder.
 
     Parameters
@@ -116,17 +124,26 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
         estimator must also have the parameters of a new encoder and of pretraining.
     windows : Windows
         Windows of ``fit``.
+    source : Any
+        Encoder that was already loaded. If None, the parameter ``encoder`` is used.
 
     Raises
     ------
     ValueError
         If the windows are malformed, have another sampling rate than the pretrained encoder, or
-        are shorter than a patch of the encoder.
+        are shorter than a patch of the encoder. If ``sham=True``, but ``fit`` does not pretrain.
+
+    Warns
+    -----
+    UserWarning
+        If the sampling rate is unknown, or the preprocessing of the windows differs from the
+        pretraining data of the encoder.
     """
     n_chans, n_times = windows_estimator.check_fit_windows(windows)
-    loaded = None if estimator.encoder is None else saved.load_encoder(estimator.encoder)
+    source = estimator.encoder if source is None else source
+    loaded = None if source is None else saved.load_encoder(source)
     if loaded is None:
-        patch_size = patch_size_for(estimator.patch_seconds, windows.sfreq, n_times)
+        patch_size = parsnet.patch_size_for(estimator.patch_seconds, windows.sfreq, n_times)
         sizes = dict(patch_size=patch_size, **{name: getattr(estimator, name) for name in SIZES})
         sizes["encoder_kind"] = base.encoder_kind_of(estimator.pretext)
         card = cards.EncoderCard(sfreq=windows.sfreq)
@@ -136,11 +153,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
         remedy = "resample the recordings, for example with raw.resample({expected:g})"
         whose = "The windows are", "the encoder was pretrained at"
         checks.check_same_rate(windows.sfreq, card.sfreq, *whose, remedy)
-        if n_times < patch_size:
-            raise ValueError(
-                f"Windows must have at least {patch_size} samples (one patch of the encoder), got "
-                f"{n_times} samples. Use longer windows."
-            )
+        parsnet.check_length(n_times, patch_size)
     if windows.sfreq is None:
         assumption = f"patches of {patch_size} samples are used"
         if card.sfreq is not None:
@@ -152,16 +165,33 @@ def load_or_build_encoder(estimator: Any, windows: Windows) -> EncoderStart:
             "contains the sampling rate, the channel names and the subjects."
         )
     sfreq = card.sfreq if windows.sfreq is None else windows.sfreq
+    preprocessing = windows_estimator.preprocessing_of(estimator, windows, sfreq, n_times)
+    if differing := card.differences(preprocessing):
+        listing = "; ".join(entry.text("in pretraining") for entry in differing)
+        advice = windows_estimator.advice(differing, "preprocessing of the pretraining data")
+        checks.warn_user(
+            "Preprocessing of these windows differs from the pretraining data of the encoder: "
+            f"{listing}. {advice}"
+        )
+    if loaded is not None and loaded.report is not None and estimator.verbose:
+        log.info("Encoder from %s: %s.", estimator.encoder, loaded.report)
     plan = pretraining_settings(estimator)
-    return EncoderStart(n_chans, n_times, sfreq, card, sizes, loaded, plan)
+    return EncoderStart(n_chans, n_times, sfreq, preprocessing, card, sizes, loaded, plan)
 
 
 def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
     """Return the settings of the pretraining in ``fit``; None if ``fit`` does not pretrain."""
     params = vars(estimator)
-    if params.get("pretext") is None or params["pretrain_epochs"] == 0:  # or a FewLabelsClassifier
-        return None
-    if params["encoder"] is not None and not params["continue_pretraining"]:
+    pretrains = params.get("pretext") is not None and params["pretrain_epochs"] != 0
+    if params["encoder"] is not None:
+        pretrains = pretrains and params["continue_pretraining"]
+    if not pretrains:
+        if params.get("sham"):
+            raise ValueError(
+                "sham=True has no effect, because fit does not pretrain. Use sham=False. To "
+                "pretrain, set pretext; if an encoder is passed, also set "
+                "continue_pretraining=True."
+            )
         return None
     task_params = base.params_of(params["pretext"], params["pretext_params"])
     shared = {name.removeprefix("pretrain_"): value for name, value in params.items()}

@@ -173,32 +173,28 @@ def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> N
 
 
 def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: bool) -> list:
-    callbacks: list = []
+    callbacks: dict[str, skorch.callbacks.Callback] = {}
     if "encoder" in params:
-        callbacks.append(("encoder_dropout", EncoderDropout(float(params["drop_prob"]))))
+        callbacks["encoder_dropout"] = EncoderDropout(float(params["drop_prob"]))
     n_frozen = frozen_epochs(params)
     if n_frozen > 0:
-        callbacks.append(("freeze_encoder", skorch.callbacks.Freezer(frozen)))
+        callbacks["freeze_encoder"] = skorch.callbacks.Freezer(frozen)
     if 0 < n_frozen < math.inf:
-        unfreezer = skorch.callbacks.Unfreezer(frozen, at=int(n_frozen) + 1)
-        callbacks.append(("unfreeze_encoder", unfreezer))
-    if params["finetune_warmup"] is not None:
-        schedule = training.WarmupCosine(float(params["finetune_warmup"]))
-        callbacks.append(("finetune_warmup", schedule))
-    if params["gradient_clip"] is not None:
-        clipping = skorch.callbacks.GradientNormClipping(params["gradient_clip"])
-        callbacks.append(("gradient_clip", clipping))
-    callbacks.append(("enough_steps", training.StepCountWarning()))
+        callbacks["unfreeze_encoder"] = skorch.callbacks.Unfreezer(frozen, at=int(n_frozen) + 1)
+    if (warmup := params["finetune_warmup"]) is not None:
+        callbacks["finetune_warmup"] = training.WarmupCosine(float(warmup))
+    if (max_norm := params["gradient_clip"]) is not None:
+        callbacks["gradient_clip"] = skorch.callbacks.GradientNormClipping(max_norm)
+    callbacks["enough_steps"] = training.StepCountWarning()
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
-        best = skorch.callbacks.EarlyStopping(
+        callbacks["restore_best"] = skorch.callbacks.EarlyStopping(
             patience=sys.maxsize, threshold=0.0, load_best=True, sink=skorch.utils.noop
         )
-        callbacks.append(("restore_best", best))
-    callbacks += params["callbacks"] or []
+    named = [*callbacks.items(), *(params["callbacks"] or [])]
     if params["verbose"]:
-        callbacks.append(("progress", training.ProgressLine("fine-tuning")))
-    return callbacks
+        named.append(("progress", training.ProgressLine("fine-tuning")))
+    return named
 
 
 #: Minimum number of labeled subjects for which a pretrained encoder is fine-tuned by default, see
@@ -351,12 +347,11 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
     if is_regression:
         return
     # Classes of the training windows that the model predicts for no training window
-    windows = train.take(_some_of_each(train.labels))
+    windows = train.take(amplitudes.evenly_spaced(len(train), _N_PREDICTED))
     with checks.quiet():  # fit has already issued warnings about these windows
-        predicted = estimator.predict(windows).tolist()
-    trained = estimator.classes_[np.unique(train.labels)].tolist()
-    absent = [label for label in trained if label not in {*predicted}]
-    if absent:
+        predicted = estimator.predict(windows)
+    trained = estimator.classes_[np.unique(windows.labels)]
+    if absent := sorted({*trained.tolist()} - {*predicted.tolist()}):
         names = [str((estimator.class_names_ or {}).get(label, label)) for label in absent]
         values = dict(classes=", ".join(names), n_windows=len(windows))
         findings.warn(Finding("class_not_predicted", values), findings.NotConverged)
@@ -370,16 +365,6 @@ def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor 
     with np.errstate(divide="ignore"):  # a class without training windows
         losses = -np.log(frequencies / frequencies.sum())
     return float(np.average(losses[valid.labels], weights=class_weights[valid.labels]))
-
-
-def _some_of_each(y: np.ndarray) -> np.ndarray:
-    """Return the indices of up to 512 windows, with an equal number of each class, in order."""
-    classes = np.unique(y)
-    n_each = max(1, _N_PREDICTED // len(classes))
-    positions = [np.flatnonzero(y == c) for c in classes]
-    return np.sort(
-        np.concatenate([of[amplitudes.evenly_spaced(len(of), n_each)] for of in positions])
-    )
 
 
 class CrossEntropy(nn.CrossEntropyLoss):
@@ -413,8 +398,8 @@ class EpochLoss(skorch.callbacks.PassthroughScoring):
     """Loss of an epoch, computed as if all windows were in one batch.
 
     skorch averages the losses of the batches, weighted by the number of windows in each batch. With
-    class weights, the total weight of a batch also depends on the classes of its windows, so the
-    average of skorch depends on the assignment of windows to batches.
+    class weights, the total weight of a batch also depends on the classes of its windows. The
+    average of skorch would therefore depend on the assignment of windows to batches.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import logging
 import re
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from braindecode_pars.estimators import (
     embedder,
     encoder_start,
     fine_tuning,
+    saved_estimator,
     windows_classifier,
     windows_estimator,
 )
@@ -63,9 +64,7 @@ class PARSEstimator(embedder.EncoderEstimator):
     callbacks: list | None = None
 
     @abstractmethod
-    def _read(
-        self, X: Any, y: Any, groups: Any, *, any_montage: bool
-    ) -> tuple[Windows, np.ndarray]:
+    def _read(self, X: Any, y: Any, groups: Any, any_montage: bool) -> tuple[Windows, np.ndarray]:
         """Return the windows of ``fit`` with numeric labels, and a mask of labeled windows."""
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
@@ -75,7 +74,7 @@ class PARSEstimator(embedder.EncoderEstimator):
     def _fit(self, X: Any, y: Any, groups: Any, unlabeled: Any) -> Self:
         with windows_estimator.seeded_fit(self) as seeds:
             # Read the windows, load or build the encoder, hold out windows, and build the network
-            start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds=seeds)
+            start, train, valid, parts = self._begin(X, y, groups, unlabeled, seeds)
             self.amplitudes_ = amplitudes.amplitude_range(train, compare=True)
             # Pretrain the encoder
             self._pretrain(start, self.encoder_, parts, seeds.pretraining, valid)
@@ -87,13 +86,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         return self
 
     def _begin(
-        self,
-        X: Any,
-        y: Any,
-        groups: Any = None,
-        unlabeled: Any = None,
-        *,
-        seeds: windows_estimator.Seeds,
+        self, X: Any, y: Any, groups: Any, unlabeled: Any, seeds: windows_estimator.Seeds
     ) -> tuple[encoder_start.EncoderStart, Windows, Windows | None, list[Windows]]:
         """Read the windows and build the net.
 
@@ -110,7 +103,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         # Read the windows. Electrode positions require a common montage.
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, checks.AUTO) or has_filters
-        windows, labeled = self._read(X, y, groups, any_montage=not has_positions)
+        windows, labeled = self._read(X, y, groups, not has_positions)
         # Load a pretrained encoder, or build a new one
         start = self._start(windows)
         unlabeled_parts = embedder.further_windows(self, unlabeled, windows)
@@ -128,35 +121,14 @@ class PARSEstimator(embedder.EncoderEstimator):
         self.fine_tuning_ = fine_tuning.chosen_settings(vars(self), train) | {"head": module.head}
         self.net_ = fine_tuning.fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
         if self.verbose and self.encoder is not None:
-            logged = dict(self.fine_tuning_)
-            if logged["freeze_encoder"]:  # the other entries have no effect
-                logged = {name: logged[name] for name in ("freeze_encoder", "head")}
-            settings = ", ".join(f"{name}={value!r}" for name, value in logged.items())
-            subjects = cards.unique_subjects(train.corpus_subjects)
-            number = "an unknown number of" if subjects is None else len(subjects)
-            log.info(
-                "Training with a pretrained encoder and %s labeled subjects: %s.", number, settings
-            )
+            settings = ", ".join(f"{name}={value!r}" for name, value in self.fine_tuning_.items())
+            log.info("Fine-tuning with a pretrained encoder: %s.", settings)
         return start, train, valid, parts
 
     def _network(self, start: encoder_start.EncoderStart) -> PARSNet:
-        """Return a new network; log the choice of electrode_position="auto"."""
-        # The list is empty if recordings have different channels. A single channel cannot be
-        # filtered spatially.
-        names, head = self.chs_info_ or [], self.head
-        n_known = n_known_electrodes(names)
-        is_spatial = len(names) > 1 and n_known > 0
-        if head == checks.AUTO:
-            head = "spatial_filter" if is_spatial else "attention"
-        if self.electrode_position == checks.AUTO and self.verbose:
-            log.info(
-                "electrode_position='auto': %susing electrode positions; the positions of %d of "
-                "%d channels are known.",
-                "" if is_spatial else "not ",
-                n_known,
-                len(names),
-            )
-        elif self.electrode_position not in (checks.AUTO, False) and not names:
+        """Return a new network with the encoder of ``start``."""
+        # chs_info_ is empty if recordings have different channels.
+        if self.electrode_position not in (checks.AUTO, False) and not self.chs_info_:
             raise ValueError(
                 "electrode_position=True requires channel names, but X contains none. Pass windows "
                 "with channel names, or use electrode_position='auto'."
@@ -164,13 +136,13 @@ class PARSEstimator(embedder.EncoderEstimator):
         return PARSNet(
             n_outputs=len(getattr(self, "classes_", ["one number"])),
             n_chans=self.n_chans_,
-            chs_info=names or None,
+            chs_info=self.chs_info_ or None,
             n_times=self.n_times_,
             sfreq=self.sfreq_,
             channel_drop_prob=self.channel_drop_prob,
             electrode_position=self.electrode_position,
             amplitude=self.amplitude,
-            head=head,
+            head=self.head,
             **start.sizes,
         )
 
@@ -219,7 +191,7 @@ class PARSEstimator(embedder.EncoderEstimator):
             In the cases in which :meth:`fit` raises an error before training.
         """
         with windows_estimator.without_training(self) as (unfitted, seeds):
-            start, train, _, parts = unfitted._begin(X, y, groups=groups, seeds=seeds)
+            start, train, _, parts = unfitted._begin(X, y, groups, None, seeds)
             net, steps = unfitted.net_, start.n_steps(sum(map(len, parts)))
             parameters = computing.n_parameters(net.module_)
             if steps == 0 and fine_tuning.frozen_epochs(unfitted.fine_tuning_) >= net.max_epochs:
@@ -241,22 +213,25 @@ class PARSEstimator(embedder.EncoderEstimator):
         check_is_fitted(self)
         module = self.net_.module_.eval()
         windows = windows_estimator.read_to_predict(self, X, any_montage=True)
-        if module.positions is not None:
-            warn_unknown_electrodes(windows, self.n_chans_)
         device = module.final_layer.weight.device
+        n_positions = None if module.positions is None else len(module.positions)
         outputs: list[torch.Tensor] = []
+        n_unknown, channels = 0, ""
         with computing.usual_torch(gradients=False):
             for batch, montage in windows_estimator.batches(
                 windows, module.encoder.patch_size, device
             ):
-                # The positions of the channels of the batch. If empty, the module uses its own
-                # positions, or no positions.
-                positions: dict[str, Any] = {}
-                if module.positions is not None and montage.chs_info is not None:
-                    positions["chs_info"] = montage.chs_info
-                elif module.positions is not None and batch.shape[1] != len(module.positions):
-                    positions["pos"] = torch.full((batch.shape[1], 3), torch.nan)
-                outputs.append(module(batch, **positions).cpu())
+                positions = None  # the module uses its own positions, or no positions
+                has_own_channels = montage.chs_info is None and batch.shape[1] == n_positions
+                if n_positions is not None and not has_own_channels:
+                    positions = electrodes.positions_of(montage.chs_info, batch)
+                    if not positions.isfinite().any():
+                        n_unknown += len(batch)
+                        channels = checks.format_list(montage.names, max_items=3)
+                outputs.append(module(batch, pos=positions).cpu())
+        if n_unknown:
+            values = dict(n=n_unknown, n_windows=len(windows), channels=channels or "without names")
+            findings.warn(Finding("unknown_positions", values))
         return windows_estimator.check_finite(torch.cat(outputs))
 
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -280,10 +255,8 @@ class PARSEstimator(embedder.EncoderEstimator):
         }
         return description, module.state_dict()
 
-    def _restore(
-        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
-    ) -> None:
-        super()._restore(described, loaded, tensors)
+    def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Any]) -> None:
+        self.__dict__.update(saved_estimator.fitted_from_json(described))
         montages = {"one": loaded._chs_info, "several": [], "unknown": None}
         self.chs_info_ = montages[described["windows"]["montage"]]
         self.encoder_card_ = cards.read_card(described["pretraining"])
@@ -369,7 +342,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Whether to add an encoding of the electrode position to the spatial tokens, see
         :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds it if all training windows have the
         same channels, there is more than one channel, and the position of at least one channel is
-        known. The choice is logged. The paper does not use positions.
+        known. The paper does not use positions.
     amplitude : bool
         Whether the amplitude of each channel, relative to the other channels, is an additional
         input of the model, see :class:`~braindecode_pars.PARSNet`. The paper does not use
@@ -539,14 +512,6 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
 
     _kind = model_files.CLASSIFIER
 
-    @property
-    def adapt(self) -> NoReturn:
-        """Not available: use :meth:`FewLabelsClassifier.adapt`, with this model as ``encoder``."""
-        raise AttributeError(
-            "PARSClassifier does not support adapt. Fit FewLabelsClassifier(encoder=clf), and use "
-            "its method adapt."
-        )
-
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain the encoder on all training windows, then fine-tune on the labeled windows.
 
@@ -588,6 +553,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             nor "valid"; if a loss is not finite.
         FileNotFoundError
             If ``encoder`` is not an existing folder or model.
+        OSError
+            If ``checkpoint_dir`` cannot be created.
         KeyboardInterrupt
             After Ctrl-C. The current weights are retained.
 
@@ -600,9 +567,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         """
         return self._fit(X, y, groups, unlabeled)
 
-    def _read(
-        self, X: Any, y: Any, groups: Any, *, any_montage: bool
-    ) -> tuple[Windows, np.ndarray]:
+    def _read(self, X: Any, y: Any, groups: Any, any_montage: bool) -> tuple[Windows, np.ndarray]:
         windows = self._read_labeled(X, y, groups, any_montage=any_montage)
         return windows, windows.labels >= 0
 
@@ -733,9 +698,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         """
         return self._fit(X, y, groups, unlabeled)
 
-    def _read(
-        self, X: Any, y: Any, groups: Any, *, any_montage: bool
-    ) -> tuple[Windows, np.ndarray]:
+    def _read(self, X: Any, y: Any, groups: Any, any_montage: bool) -> tuple[Windows, np.ndarray]:
         windows = windows_estimator.read_windows(self, X, y, groups, any_montage=any_montage)
         targets = _targets(windows, y)
         return windows.with_labels(targets), ~np.isnan(targets)
@@ -750,20 +713,12 @@ amplitudes_, n_chans_, n_times_, chs_info_
                 "windows with at least two different targets."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
-        parts: list[Any] = [train, valid]
-        for i, part in enumerate(parts):
-            if part is not None:
-                standardized = (part.labels - self.target_mean_) / self.target_scale_
-                # In single precision, because some GPUs do not support double precision
-                parts[i] = part.with_labels(standardized.astype(np.float32))
-        return parts[0], parts[1]
+        return self._standardized(train), None if valid is None else self._standardized(valid)
 
-    def _restore(
-        self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
-    ) -> None:
-        super()._restore(described, loaded, tensors)
-        self.target_mean_ = described["target_mean"]
-        self.target_scale_ = described["target_scale"]
+    def _standardized(self, windows: Windows) -> Windows:
+        targets = (windows.labels - self.target_mean_) / self.target_scale_
+        # In single precision, because some GPUs do not support double precision
+        return windows.with_labels(targets.astype(np.float32))
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
         """Predict the target of each window.
@@ -869,42 +824,10 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     # Codes of names that are not numbers may be ordinal, such as the depth of sleep.
     are_numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", name) for name in names)
     if names and (y is None or are_numbers):
-        conversion = (
-            ", such as y = np.array([*map(float, X.label_names)])[y] after "
-            "X, y, _ = as_sklearn(...)"
-        )
         raise ValueError(
             "PARSRegressor requires numeric targets, but the labels of X are codes of classes "
-            f"({checks.format_list(names)}). Pass one number per window as y"
-            f"{conversion if are_numbers else ''}. To predict classes, use PARSClassifier."
+            f"({checks.format_list(names)}). Pass one number per window as y, such as "
+            "np.array([*map(float, X.label_names)])[y] after X, y, _ = as_sklearn(...). To predict "
+            "classes, use PARSClassifier."
         )
     return labels.targets_of(windows)
-
-
-def warn_unknown_electrodes(windows: Windows, n_chans: int | None) -> None:
-    """Warn if the positions of all electrodes of a window to predict are unknown.
-
-    ``n_chans`` is the number of channels of ``fit``. Windows without channel names that have this
-    number of channels are assumed to have the channels of ``fit``.
-    """
-    n_unknown, example = 0, ""
-    for number, montage in enumerate(windows.montages):
-        indices = np.flatnonzero(windows.montage_numbers == number)
-        if montage.chs_info is None:
-            is_known = len(windows[int(indices[0])]) == n_chans
-        else:
-            is_known = n_known_electrodes(montage.chs_info) > 0
-        if not is_known:
-            n_unknown, example = (
-                n_unknown + len(indices),
-                checks.format_list(montage.names, max_items=3),
-            )
-    if n_unknown:
-        channels = example or "without names"
-        values = dict(n=n_unknown, n_windows=len(windows), channels=channels)
-        findings.warn(Finding("unknown_positions", values))
-
-
-def n_known_electrodes(chs_info: list[dict]) -> int:
-    """Return the number of channels with a known electrode position."""
-    return int(np.isfinite(electrodes.electrode_positions(chs_info)).all(axis=1).sum())

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import metaestimators, validation
 
 from braindecode_pars._common.tables import TestSubjectData
@@ -111,7 +111,7 @@ def subject_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = 
     return total / np.maximum(1, add(~missing, axis=0) + weight)
 
 
-class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
+class SubjectCentering(TransformerMixin, BaseEstimator):
     r"""Subject-wise centering: subtract the mean of each subject from the features (transductive).
 
     A feature :math:`f` of window :math:`i` of subject :math:`s(i)` becomes
@@ -140,7 +140,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         f_i - \frac{n_0 m + \sum_{j \le i, s(j) = s(i)} f_j}{n_0 + n} .
 
     The training windows are centered in the same way. If the classes occur in long blocks, the
-    running mean reflects mainly the class of the first block for a long time, so that the result
+    running mean reflects mainly the class of the first block for a long time. The result then
     depends on the order of the blocks.
 
     Parameters
@@ -149,8 +149,8 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
         Required: a transformer of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower`, :class:`~braindecode_pars.PARSEmbedder`
         or a pipeline. A clone is fitted. The transformer is an argument, not the previous step of a
-        pipeline, because SubjectCentering requires the subject of each window, and the features
-        that a transformer returns contain no subjects. SubjectCentering therefore works in
+        pipeline, because features contain no subjects, and SubjectCentering requires the subject
+        of each window. SubjectCentering therefore works in
         scikit-learn's cross-validation and in the protocols of :mod:`braindecode_pars.evaluation`,
         which pass only windows to ``predict``.
     min_windows : int
@@ -325,7 +325,7 @@ class SubjectCentering(TransformerMixin, windows_estimator.WindowsEstimator):
 _SMALLEST = 1e-7
 
 
-class EuclideanAlignment(TransformerMixin, windows_estimator.WindowsEstimator):
+class EuclideanAlignment(TransformerMixin, BaseEstimator):
     r"""Euclidean alignment: whiten signals by the mean covariance of each subject (transductive).
 
     A window :math:`X_i` of a subject (channels by samples, T samples) becomes

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import validation
 from torch import Tensor
 
@@ -18,7 +18,7 @@ from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import Windows, convert, labels, transitions
 
 
-class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
+class LabelPredictor(ClassifierMixin, BaseEstimator):
     """Base class of classifiers of windows: predict, predict_proba and score."""
 
     unlabeled_label: Any
@@ -63,10 +63,12 @@ class LabelPredictor(ClassifierMixin, windows_estimator.WindowsEstimator):
         Raises
         ------
         ValueError
-            If there are no windows, if the sampling rate or the channels of the windows do not
-            match the model, if a window is too short, or if windows contain NaN. In a
-            FewLabelsClassifier with subject-wise centering, also if the subject of a window is
-            unknown, or if a subject has fewer than 10 windows.
+            In any of these cases:
+
+            - There are no windows, a window is too short, or windows contain NaN.
+            - The sampling rate or the channels of the windows do not match the model.
+            - A FewLabelsClassifier uses subject-wise centering, and the subject of a window is
+              unknown, or a subject has fewer than 10 windows.
         """
         return self._predictions(X, groups)[1]
 

@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
-from types import NoneType
 from typing import Any, NamedTuple
 
 import mne
@@ -22,7 +21,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state, validation
+from sklearn.utils import check_random_state, validation
 from skorch.callbacks import Callback, LRScheduler
 
 from braindecode_pars._common import checks, computing, findings, model_files, settings, training
@@ -62,10 +61,6 @@ def _or_none(text: str, *kinds: type) -> checks.ParameterRule:
     return checks.optional(checks.instance(text, *kinds))
 
 
-def _is_pair(pair: Any) -> bool:
-    return len(pair) == 2 and preprocessing.are_positive(pair)
-
-
 #: Rules of the parameters by name. Parameters without a rule are checked where they are used.
 RULES = {
     **settings.RULES,
@@ -83,7 +78,6 @@ RULES = {
     "preprocessing": _or_none("a Preprocessing, or a dict", preprocessing.Preprocessing, dict),
     "channels": _or_none("a list of channel names", list, tuple),
     "tokenizer": checks.choice(*TOKENIZERS),
-    "head": checks.choice(checks.AUTO, *parsnet.HEADS),
     "recenter": checks.optional(checks.choice(checks.AUTO, "subject")),
     **{f"pretrain_{name}": settings.RULES[name] for name in ("epochs", "max_steps", "minutes")},
     "finetune_epochs": checks.optional(checks.integer(1)),
@@ -96,7 +90,9 @@ RULES = {
             "a number of at least 0, or a pair of positive numbers",
             (Real, tuple, list),
             lambda value: (
-                0 <= float(value) < math.inf if isinstance(value, Real) else _is_pair(value)
+                0 <= float(value) < math.inf
+                if isinstance(value, Real)
+                else len(value) == 2 and preprocessing.are_positive(value)
             ),
         ),
     ),
@@ -119,16 +115,11 @@ RULES = {
         checks.ParameterRule(
             "a pair of increasing frequencies in Hz",
             (tuple, list),
-            lambda band: _is_pair(band) and band[0] < band[1],
+            lambda band: len(band) == 2 and preprocessing.are_positive(band) and band[0] < band[1],
         )
     ),
     "loss": checks.choice("mse", "huber"),
     "device": checks.instance("the name of a device, or a torch.device", str, torch.device),
-    "random_state": checks.ParameterRule(
-        "an integer of at least 0, a numpy.random.RandomState, or None",
-        (int, np.integer, np.random.RandomState, NoneType),
-        lambda value: not isinstance(value, (int, np.integer)) or 0 <= int(value) < 2**32,
-    ),
     "verbose": checks.instance("an integer", int, bool, np.integer),
     "checkpoint_dir": _or_none("a path", str, os.PathLike),
 }
@@ -144,15 +135,18 @@ def check_estimator(estimator: BaseEstimator) -> None:
     TypeError, ValueError
         If a value is not accepted. The message contains the name of the estimator, the name of
         the parameter, the accepted values and the received value.
+    OSError
+        If the folder cannot be created.
     """
     values = vars(estimator)
     rules = {**RULES, **getattr(estimator, "_own_rules", {})}
     checks.check_parameters(values, rules, type(estimator).__name__)
+    check_random_state(values.get("random_state"))
     preprocessing.Preprocessing.of(values.get("preprocessing"))
     make_augmentation(values.get("augmentation"))
-    warmup, validation = values.get("finetune_warmup"), values.get("validation")
-    _check_callbacks(values, "callbacks", "pass finetune_warmup=None", warmup, validation)
-    _check_callbacks(values, "pretrain_callbacks", "pass pretrain_lr", "always", None)
+    has_schedule = values.get("finetune_warmup") is not None
+    _check_callbacks("callbacks", values, has_schedule, bool(values.get("validation")))
+    _check_callbacks("pretrain_callbacks", values, True, False)
     if values.get("continue_pretraining") and None in (values["encoder"], values["pretext"]):
         raise ValueError(
             "continue_pretraining=True requires an encoder and a pretext task, got "
@@ -161,56 +155,39 @@ def check_estimator(estimator: BaseEstimator) -> None:
         )
     if (folder := values.get("checkpoint_dir")) is not None:  # an invalid path fails early
         folder = Path(folder).expanduser()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ValueError(
-                f"checkpoint_dir={str(folder)!r} cannot be created ({error}). Pass a folder that "
-                "can be written."
-            ) from error
+        folder.mkdir(parents=True, exist_ok=True)
         model_files.check_may_save(folder, model_files.ENCODER)
 
 
 def _check_callbacks(
-    values: dict[str, Any], parameter: str, remedy: str, schedule: Any, validation: Any
+    parameter: str, values: dict[str, Any], has_schedule: bool, has_validation: bool
 ) -> None:
-    """Check that the callbacks are compatible with the learning rate schedule and the validation.
+    """Check that callbacks are compatible with the learning rate schedule and the validation.
 
-    With a ``schedule``, the built-in learning rate schedule would overwrite the learning rate of a
-    scheduler in ``callbacks`` in every step. Without ``validation``, there is no validation loss to
-    monitor.
+    The built-in learning rate schedule would overwrite the learning rate of a scheduler in every
+    step. Without validation windows, there is no validation loss to monitor.
     """
     for entry in values.get(parameter) or ():
-        callback = entry[1] if isinstance(entry, tuple) and len(entry) == 2 else entry
-        callback_class = callback if isinstance(callback, type) else type(callback)
-        beginning = f"{parameter} contains {callback_class.__name__}"
-        if not issubclass(callback_class, Callback):
+        callback = entry[1] if isinstance(entry, tuple) else entry
+        callback = callback() if isinstance(callback, type) else callback
+        beginning = f"{parameter} contains {type(callback).__name__}"
+        if not isinstance(callback, Callback):
             raise TypeError(
                 f"{beginning}, which is not a skorch callback. Pass skorch callbacks, or tuples "
                 "(name, callback)."
             )
-        if schedule is not None and issubclass(callback_class, LRScheduler):
+        if has_schedule and isinstance(callback, LRScheduler):
             raise ValueError(
                 f"{beginning}, which conflicts with the built-in learning rate schedule. Remove "
-                f"this callback, or {remedy}."
+                "this callback or, in fine-tuning, pass finetune_warmup=None."
             )
-        monitored = getattr(callback() if callback is callback_class else callback, "monitor", None)
-        if not validation and isinstance(monitored, str) and "valid" in monitored:
+        monitored = getattr(callback, "monitor", None)
+        if isinstance(monitored, str) and "valid" in monitored and not has_validation:
             raise ValueError(
                 f"{beginning}, which monitors {monitored}, but there are no validation windows. "
                 "Monitor train_loss or, for fine-tuning, hold out validation windows with "
                 "validation=0.2."
             )
-
-
-class WindowsEstimator(BaseEstimator):
-    """Base class of scikit-learn estimators whose X contains windows of any supported type."""
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.target_tags.required = False  # a windows dataset contains its own labels
-        return tags
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
@@ -313,12 +290,6 @@ def read_windows(
     return picking.pick_for_fit(windows, estimator.channels, any_montage=any_montage)
 
 
-#: Window length in seconds above which a warning suggests that windows are continuous recordings.
-_MAX_WINDOW_SECONDS = 300.0
-#: Sampling rate in Hz that is assumed for this warning if the sampling rate is unknown.
-_ASSUMED_SFREQ = 500.0
-
-
 def check_fit_windows(windows: Windows) -> tuple[int, int]:
     """Validate the windows of ``fit``; return their numbers of channels and of samples.
 
@@ -333,24 +304,15 @@ def check_fit_windows(windows: Windows) -> tuple[int, int]:
     # Windows of several fits may differ in shape. windows.check then raises an error with the
     # number of the window.
     n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
-    seconds = n_times / (windows.sfreq or _ASSUMED_SFREQ)
-    if seconds > _MAX_WINDOW_SECONDS:
-        checks.warn_user(
-            f"The windows have {n_times} samples ({seconds:.0f} s or more), and may be continuous "
-            "recordings. Divide continuous recordings into windows first, for example with "
-            "mne.make_fixed_length_epochs(raw, 10)."
-        )
     amplitudes.warn_of_amplitudes(windows)
-    # Windows of braindecode datasets are not rejected by "BAD" annotations
+    # Windows of braindecode datasets are not rejected by "BAD" annotations.
     n_bad = 0
-    for number, reader in enumerate(windows.recordings["reader"]):
-        raw = getattr(getattr(reader, "source", None), "raw", None)
-        texts = raw.annotations.description if isinstance(raw, mne.io.BaseRaw) else ()
-        if any(marks.kind_of_text(text) == "bad" for text in texts):
-            rows = windows.table[windows.table["recording"] == number]
-            n_bad += int(
-                np.sum(~marks.are_good(raw, rows["start"].to_numpy(), rows["stop"].to_numpy()))
-            )
+    readers = windows.recordings["reader"].tolist()
+    for number, rows in windows.table.groupby("recording"):
+        raw = getattr(getattr(readers[number], "source", None), "raw", None)
+        if isinstance(raw, mne.io.BaseRaw):
+            good = marks.are_good(raw, rows["start"].to_numpy(), rows["stop"].to_numpy())
+            n_bad += int(np.sum(~good))
     if n_bad:
         findings.warn(Finding("bad_windows", dict(n=n_bad, n_windows=len(windows))))
     return n_chans, n_times
@@ -392,11 +354,7 @@ def batches(
     """
     n_read = 0
     for batch in windows.batches(batch_size, any_montage=True):
-        if batch.shape[-1] < patch_size:
-            raise ValueError(
-                f"Windows must have at least {patch_size} samples (one patch), got "
-                f"{batch.shape[-1]} samples. Use longer windows."
-            )
+        parsnet.check_length(batch.shape[-1], patch_size)
         yield torch.from_numpy(batch).to(device), windows.montage_of(n_read)
         n_read += len(batch)
 
@@ -430,16 +388,21 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
     return output
 
 
-def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preprocessing:
+def preprocessing_of(
+    estimator: Any, windows: Windows, sfreq: float | None, n_times: int
+) -> preprocessing.Preprocessing:
     """Return the preprocessing of the windows of ``fit``: the argument, or the stored metadata.
 
     Parameters
     ----------
     estimator : estimator
-        Estimator with the parameter ``preprocessing`` and the attributes ``sfreq_``, ``n_times_``
-        and ``chs_info_``.
+        Estimator with the parameter ``preprocessing``.
     windows : Windows
         Windows of ``fit``.
+    sfreq : float | None
+        Sampling rate of the windows in Hz; None if unknown.
+    n_times : int
+        Number of samples in a window.
 
     Warns
     -----
@@ -453,25 +416,24 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
             f"Preprocessing differs between the recordings of X ({'; '.join(differing)}). Apply "
             "the same preprocessing to all recordings."
         )
-    sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
+    names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
     recorded = replace(
         preprocessing.agreed(counts),
         sfreq=sfreq,
-        channels=tuple(names) or None,
-        window_seconds=None if sfreq is None else estimator.n_times_ / sfreq,
+        channels=names or None,
+        window_seconds=None if sfreq is None else n_times / sfreq,
     )
     argument = preprocessing.Preprocessing.of(estimator.preprocessing)
-    # A recording may have been re-referenced before it was read.
-    if contradictions := [
-        entry
+    contradictions = [
+        entry.text("in the argument")
         for entry in preprocessing.differences(argument, recorded)
-        if entry.actual != preprocessing.AS_RECORDED
-    ]:
-        listing = "; ".join(entry.text("in the argument") for entry in contradictions)
+        if entry.actual != preprocessing.AS_RECORDED  # it may be re-referenced before it was read
+    ]
+    if contradictions:
         checks.warn_user(
             "The argument preprocessing contradicts the preprocessing stored with the windows "
-            f"({listing}). The argument takes precedence. Correct it, or omit entries from it to "
-            "use the stored values."
+            f"({'; '.join(contradictions)}). The argument takes precedence. Correct it, or omit "
+            "entries from it to use the stored values."
         )
     known = {name: value for name, value in vars(argument).items() if value is not None}
     merged = replace(recorded, **known)
@@ -490,9 +452,8 @@ def warn_of_differences(
     """Warn once if preprocessing entries of windows differ from the expected preprocessing."""
     counts: Counter[preprocessing.Difference] = Counter()
     for actual, n in preprocessing.counted(windows.column("preprocessing")).items():
-        for entry in preprocessing.differences(expected, actual):
-            counts[entry] += n if entry.name in names else 0
-    counts = Counter({entry: n for entry, n in counts.items() if n})
+        differing = preprocessing.differences(expected, actual)
+        counts.update({entry: n for entry in differing if entry.name in names})
     if counts:
         values = dict(
             beginning=beginning,
@@ -625,11 +586,7 @@ def computed_once(
     places = list(zip(windows.places(), lengths, strict=True))
     missing = [i for i, place in enumerate(places) if place not in rows]
     if missing:
-        try:
-            features = compute(windows.take(missing))
-        except ValueError:
-            compute(windows)  # raises the error with the number of the window in X
-            raise
+        features = compute(windows.take(missing))
         for n, i in enumerate(missing):
             rows[places[i]] = {name: values[n] for name, values in features.items()}
         # Keep a reference to the windows, so that a memory address, which identifies a window, is

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import fft, signal
-from sklearn.base import TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 
 from braindecode_pars._common import channel_names, checks, names
@@ -432,7 +432,7 @@ DESCRIPTIONS[SHAM] = "1/f removed and restored"
 
 
 @dataclass(eq=False, repr=False)
-class ControlSignals(TransformerMixin, windows_estimator.WindowsEstimator):
+class ControlSignals(TransformerMixin, BaseEstimator):
     """Transform windows into control signals, from which one signal property was removed.
 
     Use it as the first step of a pipeline with estimators of this package.

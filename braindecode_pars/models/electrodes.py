@@ -8,6 +8,7 @@ window.
 import math
 from itertools import product
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -27,6 +28,11 @@ def positions_of(chs_info: list[dict] | None, x: Tensor) -> Tensor:
     if not chs_info:
         return x.new_full((x.shape[1], 3), torch.nan)
     return torch.from_numpy(electrode_positions(chs_info)).to(x.device)
+
+
+def n_known_electrodes(chs_info: list[dict]) -> int:
+    """Return the number of channels with a known electrode position."""
+    return int(np.isfinite(electrode_positions(chs_info)).all(axis=1).sum())
 
 
 class ElectrodeCode(nn.Module):

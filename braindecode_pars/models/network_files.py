@@ -1,258 +1,165 @@
-"""Saving and loading of PARSNet: a model file without pickle, and a readable configuration."""
+"""Save and load a PARSNet: a model file without pickle, and a readable configuration.
+
+:func:`save_pretrained`, :func:`from_pretrained` and :func:`description` are methods of PARSNet.
+They replace methods of braindecode that write pickle files, or that import a class whose name is
+read from a file.
+"""
 
 import inspect
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import Any
 
 import torch
 from braindecode.models.base import HAS_HF_HUB
 from braindecode.version import __version__ as braindecode_version
 
 from braindecode_pars._common import checks, model_files
-from braindecode_pars.encoder import PatchEncoder, activation_name
-from braindecode_pars.models.space_time import build_encoder
+from braindecode_pars.encoder import activation_name
+from braindecode_pars.pretrained import saved
 
 #: Arguments of ``from_pretrained`` that are passed to the download from the Hugging Face Hub.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 
-# With a base class at run time, braindecode would record the arguments of the wrong class.
-if TYPE_CHECKING:
-    from braindecode.models.base import EEGModuleMixin as _Model
-else:
-    _Model = object
 
-Network = TypeVar("Network", bound="SavedInFolder")
+def save_pretrained(
+    self: Any,
+    save_directory: str | Path,
+    *,
+    config: Any = None,
+    repo_id: str | None = None,
+    push_to_hub: bool = False,
+    model_card_kwargs: dict[str, Any] | None = None,
+    **hub_arguments: Any,
+) -> Any:
+    """Save the model to a folder, as ``model.safetensors`` and ``config.json``.
 
-
-class SavedInFolder(_Model):
-    """Mixin to save and load a braindecode model with an ``encoder`` and a ``final_layer``.
-
-    List this class before the mixin of braindecode in the bases of a model. It overrides two kinds
-    of methods of that mixin: methods that write pickle files, and methods that import a class
-    whose name is read from a file.
-    """
-
-    #: The notes of braindecode would import the model from braindecode. The docstring of the model
-    #: contains the correct import.
-    _HUB_NOTES_TEMPLATE = ""
-
-    encoder: PatchEncoder
-    load_report: model_files.LoadReport | None
-
-    def save_pretrained(
-        self,
-        save_directory: str | Path,
-        *,
-        config: Any = None,
-        repo_id: str | None = None,
-        push_to_hub: bool = False,
-        model_card_kwargs: dict[str, Any] | None = None,
-        **hub_arguments: Any,
-    ) -> Any:
-        """Save the model to a folder, as ``model.safetensors`` and ``config.json``.
-
-        ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
-        configuration and a checksum. ``config.json`` is a readable copy of the configuration. If
-        ``huggingface_hub`` is installed, the model card ``README.md`` is also written.
-
-        Parameters
-        ----------
-        save_directory : path
-            Folder of the model. It is created if it does not exist. If it already contains a
-            PARSNet, the model is overwritten.
-        config, repo_id, push_to_hub, model_card_kwargs, **hub_arguments
-            As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``; ``config`` is ignored.
-
-        Returns
-        -------
-        str | None
-            URL of the commit if ``push_to_hub=True``, otherwise None.
-
-        Raises
-        ------
-        ImportError
-            If ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
-            already been saved to the folder at this point.
-        OSError
-            If the folder cannot be written. The message states whether a file was replaced.
-        ValueError
-            If weights are not finite, the activation of the encoder is not a class of
-            ``torch.nn``, or the folder contains a different kind of model or other files.
-        """
-        folder = Path(save_directory).expanduser()
-        if hub_arguments and not push_to_hub:
-            raise TypeError(
-                f"The argument {min(hub_arguments)!r} is only accepted with push_to_hub=True. "
-                "Remove the argument, or set push_to_hub=True."
-            )
-        model_files.check_may_save(folder, model_files.NETWORK)
-        model_files.write_model(folder, model_files.NETWORK, self.description(), self.state_dict())
-        # The method of the mixin is not used, because it deletes the old config.json before it
-        # writes the new files. The model card and the upload are therefore done here.
-        card = model_card_kwargs or {}
-        if HAS_HF_HUB and not (folder / model_files.README).exists():
-            self.generate_model_card(**card).save(folder / model_files.README)
-        if not push_to_hub:
-            return None
-        return self.push_to_hub(repo_id or folder.name, model_card_kwargs=card, **hub_arguments)
-
-    def description(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, as the description in the model file."""
-        activation_name(self.encoder)  # raises ValueError unless it is a class of torch.nn
-        config = {**self.get_config(), "braindecode_version": braindecode_version}
-        for ch in config.get("chs_info") or ():
-            # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are
-            # used. The remaining values are often NaN.
-            location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
-            if any(location[:3]):
-                ch["loc"] = location
-        return {"network": config}
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        pretrained_model_name_or_path: str | Path,
-        *,
-        strict: bool = True,
-        n_outputs: int | None = None,
-        map_location: str | torch.device = "cpu",
-        **arguments: Any,
-    ) -> Self:
-        """Load a saved model, or build a new model with a pretrained encoder.
-
-        Parameters
-        ----------
-        pretrained_model_name_or_path : path | str
-            Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, which
-            is downloaded. To build a new model with a pretrained encoder, pass the name of a
-            bundled encoder (such as ``"small"``), or the folder or the model id of an encoder.
-        strict : bool
-            Whether to raise an error if the tensors in the file do not match the tensors of the
-            model. If False, only matching tensors are loaded.
-        n_outputs : int | None
-            Number of outputs. If it differs from the saved number, ``final_layer`` is replaced by a
-            new layer with random weights. Required if an encoder is loaded.
-        map_location : str | torch.device
-            Device of the model.
-        **arguments
-            Arguments of the constructor (such as ``n_times`` or ``chs_info``), which override the
-            saved arguments; and arguments of the download: ``revision``, ``cache_dir``,
-            ``force_download``, ``local_files_only`` and ``token``.
-
-        Returns
-        -------
-        PARSNet
-            Model in evaluation mode. The attribute ``load_report``, a
-            :class:`~braindecode_pars.pretrained.LoadReport`, lists the loaded tensors.
-
-        Raises
-        ------
-        FileNotFoundError
-            If the folder, the model or its file does not exist.
-        ValueError
-            If a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
-            sampling rate, or ``n_outputs`` is missing.
-        TypeError
-            If an argument does not exist.
-        """
-        # Separate the arguments of the download from the arguments of the constructor.
-        download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
-        unknown = arguments.keys() - inspect.signature(cls).parameters.keys()
-        if unknown:
-            raise TypeError(
-                f"from_pretrained() got an unexpected keyword argument {min(unknown)!r}"
-            )
-
-        # Load the model, or the encoder for a new one.
-        model = model_files.read_model(pretrained_model_name_or_path, download=True, **download)
-        if model.kind in model_files.NETWORKS:
-            net = network_from_file(cls, model, strict=strict, **arguments)
-            if n_outputs not in (None, net.n_outputs):
-                net.reset_head(n_outputs)
-        else:
-            if n_outputs is None:
-                raise ValueError(
-                    f"{pretrained_model_name_or_path} is an encoder without a classification "
-                    "layer, so n_outputs is required. Pass n_outputs, the number of classes."
-                )
-            loaded = encoder_from_file(cls, model, strict=strict)
-            net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
-        return net.to(map_location).eval()
-
-
-class LoadedEncoder(NamedTuple):
-    """Encoder with its sampling rate and load report.
-
-    Attributes
-    ----------
-    encoder : PatchEncoder
-        The encoder.
-    sfreq : float | None
-        Sampling rate of the pretraining data in Hz. None if the encoder is not from a file.
-    report : LoadReport | None
-        Report of the loaded tensors. None if the encoder is not from a file.
-    """
-
-    encoder: PatchEncoder
-    sfreq: float | None
-    report: model_files.LoadReport | None
-
-
-def read_encoder(network: type[SavedInFolder], source: Any) -> LoadedEncoder:
-    """Load the argument ``encoder`` of the constructor of a network.
+    ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
+    configuration and a checksum. ``config.json`` is a readable copy of the configuration. If
+    ``huggingface_hub`` is installed, the model card ``README.md`` is also written.
 
     Parameters
     ----------
-    network : type
-        Class of the network.
-    source : str | path | PatchEncoder | LoadedEncoder
-        Name, folder or instance of an encoder.
+    save_directory : path
+        Folder of the model. It is created if it does not exist. If it already contains a
+        PARSNet, the model is overwritten.
+    config, repo_id, push_to_hub, model_card_kwargs, **hub_arguments
+        As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``; ``config`` is ignored.
+
+    Returns
+    -------
+    str | None
+        URL of the commit if ``push_to_hub=True``, otherwise None.
+
+    Raises
+    ------
+    ImportError
+        If ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
+        already been saved to the folder at this point.
+    OSError
+        If the folder cannot be written. The message states whether a file was replaced.
+    ValueError
+        If weights are not finite, the activation of the encoder is not a class of
+        ``torch.nn``, or the folder contains a different kind of model or other files.
     """
-    if isinstance(source, LoadedEncoder):
-        return source
-    if isinstance(source, PatchEncoder):
-        return LoadedEncoder(source, None, None)
-    if not isinstance(source, (str, Path)):
-        raise TypeError(
-            "encoder must be a name, a folder or a PatchEncoder (such as encoder_ of a fitted "
-            f"estimator), got {type(source).__name__}."
-        )
-    return encoder_from_file(network, model_files.read_model(source))
+    folder = Path(save_directory).expanduser()
+    model_files.check_may_save(folder, model_files.NETWORK)
+    model_files.write_model(folder, model_files.NETWORK, self.description(), self.state_dict())
+    # The method of the mixin is not used, because it deletes the old config.json before it
+    # writes the new files. The model card and the upload are therefore done here.
+    card = model_card_kwargs or {}
+    if HAS_HF_HUB and not (folder / model_files.README).exists():
+        self.generate_model_card(**card).save(folder / model_files.README)
+    if not push_to_hub:
+        return None
+    return self.push_to_hub(repo_id or folder.name, model_card_kwargs=card, **hub_arguments)
 
 
-def encoder_from_file(
-    network: type[SavedInFolder], model: model_files.ModelFile, *, strict: bool = True
-) -> LoadedEncoder:
-    """Load the encoder from a model file of any kind.
+def description(self: Any) -> dict[str, Any]:
+    """Return the arguments of the constructor, as the description in the model file."""
+    activation_name(self.encoder)  # raises ValueError unless it is a class of torch.nn
+    config = {**self.get_config(), "braindecode_version": braindecode_version}
+    for ch in config.get("chs_info") or ():
+        # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are
+        # used. The remaining values are often NaN.
+        location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
+        if any(location[:3]):
+            ch["loc"] = location
+    return {"network": config}
 
-    ``network`` is the class of the network, if the file contains a network.
+
+def from_pretrained(
+    cls: Any,
+    pretrained_model_name_or_path: str | Path,
+    *,
+    strict: bool = True,
+    n_outputs: int | None = None,
+    map_location: str | torch.device = "cpu",
+    **arguments: Any,
+) -> Any:
+    """Load a saved model, or build a new model with a pretrained encoder.
+
+    Parameters
+    ----------
+    pretrained_model_name_or_path : path | str
+        Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, which
+        is downloaded. To build a new model with a pretrained encoder, pass the name of a
+        bundled encoder (such as ``"small"``), or the folder or the model id of an encoder.
+    strict : bool
+        Whether to raise an error if the tensors in the file do not match the tensors of the
+        model. If False, only matching tensors are loaded.
+    n_outputs : int | None
+        Number of outputs. If it differs from the saved number, ``final_layer`` is replaced by a
+        new layer with random weights. Required if an encoder is loaded.
+    map_location : str | torch.device
+        Device of the model.
+    **arguments
+        Arguments of the constructor (such as ``n_times`` or ``chs_info``), which override the
+        saved arguments; and arguments of the download: ``revision``, ``cache_dir``,
+        ``force_download``, ``local_files_only`` and ``token``.
+
+    Returns
+    -------
+    PARSNet
+        Model in evaluation mode. The attribute ``load_report``, a
+        :class:`~braindecode_pars.pretrained.LoadReport`, lists the loaded tensors.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder, the model or its file does not exist.
+    ValueError
+        If a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
+        sampling rate, or ``n_outputs`` is missing.
+    TypeError
+        If an argument does not exist.
     """
+    # Separate the arguments of the download from the arguments of the constructor.
+    download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
+    unknown = arguments.keys() - inspect.signature(cls).parameters.keys()
+    if unknown:
+        raise TypeError(f"from_pretrained() got an unexpected keyword argument {min(unknown)!r}")
+
+    # Load the model, or the encoder for a new one.
+    model = model_files.read_model(pretrained_model_name_or_path, download=True, **download)
     if model.kind in model_files.NETWORKS:
-        net = network_from_file(network, model, strict=strict)
-        report = net.load_report
-        if report is None or not any(name.startswith("encoder.") for name in report.loaded):
+        net = network_from_file(cls, model, strict=strict, **arguments)
+        if n_outputs not in (None, net.n_outputs):
+            net.reset_head(n_outputs)
+    else:
+        if n_outputs is None:
             raise ValueError(
-                f"{model.source} contains no encoder weights ({report}). Pass a model with an "
-                "encoder."
+                f"{pretrained_model_name_or_path} is an encoder without a classification "
+                "layer, so n_outputs is required. Pass n_outputs, the number of classes."
             )
-        return LoadedEncoder(net.encoder, model.description["network"].get("sfreq"), report)
-
-    def build() -> PatchEncoder:
-        config = model.description["encoder"]
-        return build_encoder(**{**config, "activation": getattr(torch.nn, config["activation"])})
-
-    tensors = model.tensors
-    if model.kind == model_files.FEW_LABELS:  # this file also contains tensors of feature sets
-        prefix = "encoder."
-        tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-    encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)
-    return LoadedEncoder(encoder, model.description["pretraining"].get("sfreq"), report)
+        loaded = saved.encoder_from_file(model, strict=strict)
+        net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
+    return net.to(map_location).eval()
 
 
 def network_from_file(
-    network: type[Network], model: model_files.ModelFile, *, strict: bool = True, **arguments: Any
-) -> Network:
+    network: Any, model: model_files.ModelFile, *, strict: bool = True, **arguments: Any
+) -> Any:
     """Load the network from a model file.
 
     ``network`` is the class of the network. All other arguments are as in ``from_pretrained`` of

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.models import electrodes, network_files, space_time
+from braindecode_pars.pretrained import saved
 
 #: Methods of PARSNet to pool the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
@@ -35,7 +35,7 @@ RULES = dict(
         "'auto', True or False", (str, bool), {"auto", True, False}.__contains__
     ),
     amplitude=checks.boolean(),
-    head=checks.choice(*HEADS),
+    head=checks.choice(checks.AUTO, *HEADS),
     encoder_kind=checks.choice("patch", space_time.SPACE_TIME),
     channel_strategy=checks.choice("native"),
     channel_strategy_kwargs=checks.choice(None),
@@ -72,7 +72,7 @@ class Channels(NamedTuple):
     keep: Tensor | None
 
 
-class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
+class PARSNet(EEGModuleMixin, nn.Module):
     r"""PARSNet: braindecode model for fine-tuning a pretrained encoder (Sandino et al. 2025).
 
     The encoder processes each channel separately, and its features are averaged over time to one
@@ -98,12 +98,12 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         ``sfreq`` determine the third.
     sfreq : float | None
         Sampling rate in Hz.
-    encoder : str | path | PatchEncoder | None
+    encoder : str | path | PatchEncoder | fitted estimator | None
         Pretrained encoder, whose weights are copied: the name of a bundled encoder (such as
         ``"small"``), the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
-        or a PatchEncoder. The sizes, the patch length, the patch embedding and the activation of
-        the encoder take precedence over the arguments below. The windows must have the sampling
-        rate of the encoder. If None, a new encoder is built with random weights.
+        a PatchEncoder, or a fitted estimator. The sizes, the patch length, the patch embedding and
+        the activation of the encoder take precedence over the arguments below. The windows must
+        have the sampling rate of the encoder. If None, a new encoder is built with random weights.
     patch_seconds : float
         Length of a patch in seconds. If the sampling rate is unknown, a patch is 1/30 as long as
         the window (1 s for the 30 s windows of the paper), and PARSNet warns.
@@ -127,11 +127,13 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         amplitudes, because it normalizes each channel. If True, a learned encoding of the amplitude
         is added to each spatial token before the attention, and the amplitude is an additional
         feature for the spatial filters. The paper does not use amplitudes.
-    head : "attention" | "spatial_filter" | "both"
+    head : "attention" | "spatial_filter" | "both" | "auto"
         How the channels are pooled. ``"attention"`` is the cross-attention of the paper.
         ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
         means over channels. The weights are a function of the electrode position, also if
         ``electrode_position=False``. ``"both"`` concatenates the outputs of attention and filter.
+        ``"auto"`` is ``"spatial_filter"`` if ``chs_info`` contains several channels and the
+        position of at least one channel is known, and ``"attention"`` otherwise.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The cross-attention over
         channels also has ``num_heads`` heads. The defaults are the same as in
@@ -169,9 +171,12 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     TypeError
         If an argument has the wrong type.
     ValueError
-        If ``n_outputs`` is missing, a size is out of range, a window is shorter than a patch,
-        signal arguments are inconsistent, the sampling rates of the windows and of ``encoder``
-        differ, or the file of ``encoder`` is damaged.
+        In any of these cases:
+
+        - ``n_outputs`` is missing, a size is out of range, or signal arguments are inconsistent.
+        - A window is shorter than a patch.
+        - The sampling rates of the windows and of ``encoder`` differ.
+        - The file of ``encoder`` is damaged.
     FileNotFoundError
         If the encoder does not exist.
 
@@ -229,6 +234,14 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     _set_n_outputs: Callable[[int], None]
     n_outputs: int
 
+    #: The notes of braindecode would import the model from braindecode. The docstring of the model
+    #: contains the correct import.
+    _HUB_NOTES_TEMPLATE = ""
+
+    save_pretrained = network_files.save_pretrained
+    from_pretrained = classmethod(network_files.from_pretrained)
+    description = network_files.description
+
     def __init__(
         self,
         n_outputs: int | None = None,
@@ -238,7 +251,7 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         input_window_seconds: float | None = None,
         sfreq: float | None = None,
         *,
-        encoder: str | Path | PatchEncoder | None = None,
+        encoder: Any = None,
         patch_seconds: float = 1.0,
         patch_size: int | None = None,
         channel_drop_prob: float = 0.5,
@@ -257,41 +270,33 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         channel_strategy_kwargs: dict[str, Any] | None = None,
     ):
         checks.check_parameters(locals(), RULES, type(self).__name__)
-        loaded = None if encoder is None else network_files.read_encoder(type(self), encoder)
+        loaded = None if encoder is None else saved.load_encoder(encoder)
         if loaded is not None and None in (n_times, input_window_seconds):
-            sfreq = loaded.sfreq if sfreq is None else sfreq
-        super().__init__(
-            n_outputs=n_outputs,
-            n_chans=n_chans,
-            chs_info=chs_info,
-            n_times=n_times,
-            input_window_seconds=input_window_seconds,
-            sfreq=sfreq,
-        )
+            sfreq = loaded.card.sfreq if sfreq is None else sfreq
+        super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
         # The mixin has inferred and stored these arguments. From here on, use its properties.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
-        self._has_loaded_encoder = loaded is not None
         self.load_report: model_files.LoadReport | None = None if loaded is None else loaded.report
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
+        # Positions are useless if there is a single channel.
+        channels = self._chs_info or []
+        has_positions = len(channels) > 1 and electrodes.n_known_electrodes(channels) > 0
+        if head == checks.AUTO:
+            head = "spatial_filter" if has_positions else "attention"
         self.head = head
-        # The encoding of electrode positions is only added to tokens of the attention.
         attention, spatial_filter = head != "spatial_filter", head != "attention"
-        if electrode_position == "auto":
-            # With a single channel, the encoding would be the same in all training windows.
-            positions = electrodes.electrode_positions(self._chs_info or [])
-            is_known = np.isfinite(positions).all(axis=1)
-            electrode_position = bool(len(is_known) > 1 and is_known.any())
+        # The encoding of electrode positions is only added to tokens of the attention.
+        if electrode_position == checks.AUTO:
+            electrode_position = has_positions
         self.electrode_position = bool(electrode_position) and attention
 
         # Build the layers. A loaded encoder determines its sizes.
         if loaded is None:
-            if patch_size is None:
-                patch_size = self._patch_size(patch_seconds)
-            self.encoder = space_time.build_encoder(
-                encoder_kind,
-                patch_size=patch_size,
+            config: dict[str, Any] = dict(
+                encoder_kind=encoder_kind,
+                patch_size=self._patch_size(patch_seconds) if patch_size is None else patch_size,
                 embed_dim=embed_dim,
                 num_layers=num_layers,
                 num_heads=num_heads,
@@ -300,18 +305,18 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
                 activation=activation,
                 tokenizer=tokenizer,
             )
+            self.encoder = space_time.build_encoder(**config)
         else:
-            window_sfreq = _inferred(lambda: self.sfreq)
             what, expected_of = "The windows are", "the encoder was pretrained at"
-            checks.check_same_rate(window_sfreq, loaded.sfreq, what, expected_of)
+            window_sfreq = _inferred(lambda: self.sfreq)
+            checks.check_same_rate(window_sfreq, loaded.card.sfreq, what, expected_of)
             config = loaded.encoder.config | {"drop_prob": drop_prob}
             self.encoder = space_time.build_encoder(**config)
             self.encoder.load_state_dict(loaded.encoder.state_dict())
-            embed_dim, num_heads = (self.encoder.config[n] for n in ("embed_dim", "num_heads"))
-        # Whether the head or the encoder always uses electrode positions
+        embed_dim, num_heads = config["embed_dim"], config["num_heads"]
+        # The spatial filter and the SpaceTimeEncoder always use electrode positions.
         is_spatial = isinstance(self.encoder, space_time.SpaceTimeEncoder)
-        self._requires_positions = spatial_filter or is_spatial
-        self._uses_positions = self.electrode_position or self._requires_positions
+        self._uses_positions = self.electrode_position or spatial_filter or is_spatial
         # Not in the state_dict, because saved weights can be used with any montage.
         self.positions: Tensor | None
         self.register_buffer("positions", self._find_positions(), persistent=False)
@@ -332,20 +337,21 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor.
 
-        For ``electrode_position="auto"``, the value that was selected is returned. A loaded encoder
-        is replaced by its sizes. ``channel_strategy`` has only one value and is not included.
+        For ``electrode_position="auto"`` and ``head="auto"``, the values that were selected are
+        returned. An encoder is described by its sizes. ``channel_strategy`` has only one value and
+        is not included.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
         numbers = {name: value.item() for name, value in arguments if isinstance(value, np.generic)}
-        config = super().get_config() | numbers | {"electrode_position": self.electrode_position}
+        config = super().get_config() | numbers | self.encoder.config
         for name in ("encoder", "channel_strategy", "channel_strategy_kwargs"):
             config.pop(name, None)
-        if not self._has_loaded_encoder:
-            return config
-        sizes, activation = dict(self.encoder.config), self.encoder.config["activation"]
-        sizes["activation"] = f"{activation.__module__}.{activation.__qualname__}"
-        return config | sizes | {"sfreq": _inferred(lambda: self.sfreq)}
+        activation = config["activation"]
+        config["activation"] = f"{activation.__module__}.{activation.__qualname__}"
+        config |= {"head": self.head, "electrode_position": self.electrode_position}
+        config["sfreq"] = _inferred(lambda: self.sfreq)
+        return config
 
     def _patch_size(self, patch_seconds: float) -> int:
         """Return the number of samples in a patch; warn if the sampling rate is unknown."""
@@ -366,29 +372,15 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         positions = torch.from_numpy(electrodes.electrode_positions(self._chs_info or []))
         if positions.isfinite().any():
             return positions
-        if names or self._requires_positions:
-            head_uses_positions = self.electrode_position or self.head != "attention"
-            user = f"head={self.head!r}" if head_uses_positions else "the SpaceTimeEncoder"
+        # With electrode_position=True, an error is raised in forward if no positions are passed.
+        if names or not self.electrode_position:
             channels = checks.format_list(names, max_items=3) or "without names"
             checks.warn_user(
-                f"PARSNet: {user} uses electrode positions, but the positions of all channels are "
+                "This PARSNet uses electrode positions, but the positions of all channels are "
                 f"unknown ({channels}). Pass chs_info with channel names of the 10-05 system or "
                 "with positions of a montage, or pass pos to forward."
             )
         return None
-
-    def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
-        """Return the model summary of braindecode.
-
-        If ``n_times`` is unknown, the summary is computed for a window of at least one patch.
-        """
-        n_times = self._n_times
-        if _inferred(lambda: self.n_times) is None:
-            self._n_times = max(200, self.encoder.patch_size)
-        try:
-            return super().get_torchinfo_statistics(*arguments, **options)
-        finally:
-            self._n_times = n_times
 
     def reset_head(self, n_outputs: int) -> None:
         """Replace ``final_layer`` by a new layer with random weights.
@@ -398,7 +390,6 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         n_outputs : int
             Number of classes.
         """
-        checks.integer(1).check("n_outputs", n_outputs)
         self._set_n_outputs(n_outputs)
         old = self.final_layer
         self.final_layer = nn.Linear(old.in_features, n_outputs).to(old.weight)
@@ -443,9 +434,12 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         TypeError
             If ``x`` is not a tensor, or ``chs_info`` is not a list of channels.
         ValueError
-            If shapes do not match, a window is shorter than a patch, every channel of a window
-            is missing, both ``pos`` and ``chs_info`` are passed, or electrode positions are
-            required but missing.
+            In any of these cases:
+
+            - Shapes do not match, or a window is shorter than a patch.
+            - Every channel of a window is missing.
+            - Both ``pos`` and ``chs_info`` are passed.
+            - Electrode positions are required but missing.
         """
         channels = self.encode_channels(x, pos, ch_mask, chs_info)
         if not return_features:
@@ -573,21 +567,22 @@ class PARSNet(network_files.SavedInFolder, EEGModuleMixin, nn.Module):
         """Return the electrode positions that the head uses, with one row for each channel."""
         if pos is not None and chs_info is not None:
             raise ValueError("Both pos and chs_info were passed. Pass only one of them.")
-        xyz = self.positions if pos is None else pos
+        if not self._uses_positions:
+            return None
+        positions = self.positions if pos is None else pos
         if chs_info is not None:
-            xyz = torch.from_numpy(electrodes.electrode_positions(chs_info))
-        if xyz is not None:
-            window_shape = (x.shape[1], 3)
-            shapes = (window_shape, (1, *window_shape), (len(x), *window_shape))
-            name = "pos" if pos is not None else "The array of electrode positions from chs_info"
-            positions = _tensor_of(name, xyz, x.device, *shapes).float()
-            return positions if self._uses_positions else None
+            positions = torch.from_numpy(electrodes.electrode_positions(chs_info))
+        if positions is not None:
+            shape = (x.shape[1], 3)
+            shapes = (shape, (1, *shape), (len(x), *shape))
+            name = "The array of electrode positions"
+            return _tensor_of(name, positions, x.device, *shapes).float()
         if self.electrode_position and self._chs_info is None:
             raise ValueError(
                 "electrode_position=True requires electrode positions. Pass chs_info with channel "
                 "names (to PARSNet or to forward), or pass pos to forward."
             )
-        return electrodes.positions_of(None, x) if self._uses_positions else None
+        return electrodes.positions_of(None, x)
 
 
 # Register the name in braindecode, so that EEGClassifier("PARSNet") works.
@@ -618,16 +613,20 @@ def check_windows(x: Any, patch_size: int) -> None:
 
 def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int, ...]) -> Tensor:
     """Convert values to a tensor, and check that it has one of the shapes."""
-    try:
-        tensor = torch.as_tensor(values, device=device)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"{name} must be a tensor of numbers, got {type(values).__name__}."
-        ) from error
+    tensor = torch.as_tensor(values, device=device)
     if (shape := tuple(tensor.shape)) not in shapes:
         expected = " or ".join(map(str, dict.fromkeys(shapes)))
         raise ValueError(f"{name} has shape {shape}, but x requires shape {expected}.")
     return tensor
+
+
+def check_length(n_times: int | None, patch_size: int) -> None:
+    """Check that windows of ``n_times`` samples contain a patch; None if the length is unknown."""
+    if n_times is not None and n_times < patch_size:
+        raise ValueError(
+            f"The windows have {n_times} samples, but one patch has {patch_size} samples. Use "
+            "longer windows, or shorter patches (patch_seconds) in a new encoder."
+        )
 
 
 #: Number of patches per window if the sampling rate is unknown. In the 30 s windows of the paper, a
@@ -672,9 +671,5 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
             )
         return max(1, round(n_times / PATCHES_PER_WINDOW))
     patch_size = max(1, round(patch_seconds * sfreq))
-    if n_times is not None and n_times < patch_size:
-        raise ValueError(
-            f"The windows have {n_times} samples, but one patch has {patch_size} samples "
-            f"({patch_seconds:g} s at {sfreq:g} Hz). Use longer windows or decrease patch_seconds."
-        )
+    check_length(n_times, patch_size)
     return patch_size

@@ -365,8 +365,6 @@ _LICENSES = (
 )
 #: Entries of ``about`` that are rendered in other sections of the template, or not rendered.
 _PLACED = {*SHARED_FACTS, "held_out", "audit"} - {"date"}
-#: Names of entries of ``about`` in a model card, if they differ from the keys.
-_ENTRY_NAMES = {"people": "subjects"}
 
 
 def model_card(
@@ -408,28 +406,7 @@ def model_card(
     # The card of a classifier or regressor describes its encoder, not the model.
     facts = card.about
     model_facts = {} if kind in model_files.PREDICTORS else facts
-    page = dict(
-        kind=kind,
-        header=_header(kind, card.task, model_facts.get("license")),
-        title=model_facts.get("name", f"{kind} for EEG"),
-        about=model_facts.get("description"),
-        source=source,
-        card=card,
-        facts=facts,
-        classes=_classes(estimator),
-        subjects={
-            "Pretraining": _corpus_subjects(card.subjects, facts.get("n_subjects")),
-            "Fine-tuning": _corpus_subjects(
-                card.finetune_subjects, facts.get("n_finetune_subjects")
-            ),
-        },
-        corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
-        encoder=_encoder(card, description.get("encoder", {})),
-        license=model_facts.get("license"),
-        license_of_encoder=facts.get("license") if kind in model_files.PREDICTORS else None,
-        text_of=text_of,
-        preprocessing=_preprocessing(description, estimator, card),
-    )
+    labels = estimator.get("classes", {}).get("values", ())
     template = jinja2.Template(
         Path(__file__).with_name("model_card.md").read_text(encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
@@ -437,40 +414,31 @@ def model_card(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return template.render(page)
+    return template.render(
+        kind=kind,
+        is_predictor=kind in model_files.PREDICTORS,
+        source=source,
+        card=card,
+        facts=facts,
+        model_facts=model_facts,
+        hub_license=_hub_license(model_facts.get("license")),
+        classes=[*zip(labels, estimator.get("class_names") or labels, strict=True)],
+        corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
+        encoder_config=description.get("encoder", {}),
+        other_facts={k: v for k, v in facts.items() if k not in _PLACED and v},
+        text_of=text_of,
+        preprocessing=_preprocessing(description, estimator, card),
+    )
 
 
-def _header(kind: str, task: str | None, license_name: str | None) -> dict[str, Any]:
-    entries: dict[str, Any] = {"library_name": "braindecode_pars"}
-    if license_name:
-        # The Hub accepts only these characters in the name of a license; the text of the card
-        # contains the original name.
-        name = re.sub(r"[^a-z0-9.]+", "-", license_name.lower()).strip("-")
-        name = {"odc-by-1.0": "odc-by"}.get(name, name)
-        is_known = name in _LICENSES
-        entries |= {"license": name} if is_known else {"license": "other", "license_name": name}
-    tags = ["eeg", "braindecode", "self-supervised-learning", kind]
-    entries["tags"] = [*tags, task] if task else tags
-    # The Hub has no pipeline tag for the classification of signals.
-    entries["pipeline_tag"] = "other" if kind in model_files.PREDICTORS else "feature-extraction"
-    return entries
-
-
-def _classes(estimator: Mapping[str, Any]) -> list[str]:
-    """Return the labels, with class names in parentheses."""
-    labels = [str(label) for label in estimator.get("classes", {}).get("values", ())]
-    names = map(str, estimator.get("class_names") or labels)
-    pairs = zip(labels, names, strict=True)
-    return [label if name == label else f"{label} ({name})" for label, name in pairs]
-
-
-def _corpus_subjects(subjects: list | None, number: int | None) -> str:
-    """Return the number of subjects, with their names if the card contains names."""
-    if subjects is None and number is None:
-        return "unknown subjects"
-    n = len(subjects) if subjects is not None else number
-    text = f"{n or 'no'} subject{'' if n == 1 else 's'}"
-    return f"{text} ({', '.join(map(str, subjects))})" if subjects else text
+def _hub_license(license_name: str | None) -> dict[str, str]:
+    """Return the entries of the header for a license; the text of the card has its full name."""
+    if not license_name:
+        return {}
+    # The Hub accepts only these characters.
+    name = re.sub(r"[^a-z0-9.]+", "-", license_name.lower()).strip("-")
+    name = {"odc-by-1.0": "odc-by"}.get(name, name)
+    return {"license": name} if name in _LICENSES else {"license": "other", "license_name": name}
 
 
 def _preprocessing(
@@ -486,28 +454,3 @@ def _preprocessing(
         known["window_seconds"] = n_times / sfreq
     names = windows.get("ch_names") or [ch["ch_name"] for ch in network.get("chs_info") or ()]
     return dict.fromkeys(FIELDS) | {"channels": names} | known
-
-
-def _encoder(card: EncoderCard, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the known facts about an encoder and its pretraining, by name."""
-    before = card.continued_from
-    facts = {
-        "pretext task": card.task and " ".join([card.task, *_format_arguments(card.task_params)]),
-        "architecture": ", ".join(_format_arguments(config)),
-        "continued from": before and f"an encoder with the pretext task {before['task']}",
-        "versions": ", ".join(f"{name} {version}" for name, version in card.versions.items()),
-        **{
-            _ENTRY_NAMES.get(name, name): value
-            for name, value in card.about.items()
-            if name not in _PLACED
-        },
-    }
-    return {
-        name: ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for name, value in facts.items()
-        if value
-    }
-
-
-def _format_arguments(arguments: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={value}" for name, value in arguments.items()]

@@ -7,6 +7,7 @@ models contain no names of subjects and no paths.
 """
 
 import hashlib
+import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import torch
 
 from braindecode_pars._common import files, model_files
 from braindecode_pars.encoder import PatchEncoder, activation_name
-from braindecode_pars.models import PARSNet, network_files
+from braindecode_pars.models import space_time
 from braindecode_pars.pretrained import cards
 
 
@@ -111,7 +112,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
           names. If a folder with this name exists, the folder is used.
         - A model on the Hugging Face Hub: ``"hf://owner/name"`` downloads it, ``"owner/name"`` uses
           a previous download.
-        - A PatchEncoder.
+        - A PatchEncoder, or the result of this function.
         - A fitted object with an encoder: an estimator (``.encoder_``), a skorch net
           (``.module_.encoder``) or a model (``.encoder``).
     strict : bool
@@ -155,9 +156,11 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     >>> card.subjects, str(report)
     ([1, 2], '20 of 20 tensors loaded')
     """
+    if isinstance(source, cards.Pretrained):
+        return source
     # The folder or the name of an encoder, an embedder, a classifier or a PARSNet
     if isinstance(source, (str, Path)):
-        return pretrained_from_file(model_files.read_model(source), strict=strict)
+        return encoder_from_file(model_files.read_model(source), strict=strict)
 
     # An object that contains an encoder, or an encoder
     for owner in (source, getattr(source, "module_", None)):
@@ -203,11 +206,28 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     }
 
 
-def pretrained_from_file(model: model_files.ModelFile, *, strict: bool = True) -> cards.Pretrained:
-    """Return the encoder of a model file of any kind, with its card and load report."""
-    encoder, sfreq, report = network_files.encoder_from_file(PARSNet, model, strict=strict)
+def encoder_from_file(model: model_files.ModelFile, *, strict: bool = True) -> cards.Pretrained:
+    """Return the encoder in a model file of any kind, with its card and load report."""
+    tensors, network = model.tensors, model.description.get("network")
+    if network is not None or model.kind == model_files.FEW_LABELS:  # other tensors are in the file
+        prefix = "encoder."
+        tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+    def build() -> PatchEncoder:
+        config = dict(model.description.get("encoder", {}))
+        if network is not None:
+            names = {*inspect.signature(PatchEncoder).parameters, space_time.KIND}
+            config = {name: network[name] for name in names & network.keys()}
+            if config["patch_size"] is None:  # the network stores its length in seconds
+                config["patch_size"] = tensors["tokenizer.weight"].shape[1]
+        activation = config["activation"].rpartition(".")[2]
+        config["activation"] = getattr(torch.nn, activation)
+        return space_time.build_encoder(**config)
+
+    encoder, report = model_files.build_and_load(build, tensors, model.source, strict=strict)
     if model.kind == model_files.NETWORK:  # a PARSNet without an estimator has no card
-        return cards.Pretrained(encoder, replace(cards.unknown_card(encoder), sfreq=sfreq), report)
+        card = replace(cards.unknown_card(encoder), sfreq=model.description["network"].get("sfreq"))
+        return cards.Pretrained(encoder, card, report)
     with model_files.described_in(model.source):
         return cards.Pretrained(encoder, cards.card_of(model.kind, model.description), report)
 

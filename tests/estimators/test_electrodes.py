@@ -96,7 +96,7 @@ def test_a_filter_that_was_fitted_without_positions_never_gets_any():
     train = concatenated(1)
     x = np.stack([train[i][0] for i in range(len(train))])
     _, y = recording(1)
-    with pytest.warns(UserWarning, match="head='spatial_filter' uses electrode positions"):
+    with pytest.warns(UserWarning, match="uses electrode positions"):
         clf = scratch(head="spatial_filter", sfreq=100).fit(x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -245,5 +245,3 @@ def test_arrays_of_another_shape_or_length_are_a_warning():
     clf = classifier(sfreq=100.0, pretext=None, validation=0).fit(X, np.arange(12) % 2)
     with pytest.warns(UserWarning, match=r"3 channels.* 4 channels"):
         clf.predict(X[:, :3])
-    with pytest.warns(UserWarning, match="may be continuous recordings"):
-        embedder(sfreq=1.0, pretext=None).fit(X)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +11,10 @@ import pytest
 from support.short_windows import first_samples
 from support.small_estimators import classifier, embedder
 
-from braindecode_pars import PARSClassifier, PARSEmbedder
+from braindecode_pars import PARSClassifier, PARSEmbedder, as_sklearn, datasets
 from braindecode_pars.evaluation import leave_one_subject_out
 from braindecode_pars.evaluation.leaks import find_leaked_subjects
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 #: One name has a colon, and is not of a corpus "Carla".
 PEOPLE = ["Anna Ahlers", "Berta", "Carla:Conrad"]
@@ -105,3 +108,20 @@ def test_an_embedder_of_any_encoder(fitted, windows, tmp_path):
     assert (small.sfreq_, small.encoder_card_.task) == (128.0, "joint")
     with pytest.raises(ValueError, match="load_encoder"):
         PARSClassifier.from_pretrained("small")
+
+
+def test_an_encoder_without_a_fit_compares_the_preprocessing_as_a_fit_does():
+    """A common average over many channels is the average reference of the encoder."""
+    X, _, _ = as_sklearn(datasets.simulated.sleep(n_subjects=1, hours=0.05, n_chans=2, sfreq=128))
+    names = "Fp1 Fp2 F7 F3 Fz F4 F8 T7 C3 Cz C4 T8 P7 P3 Pz P4 P8 O1 O2"
+    average = Preprocessing(reference=names.replace(" ", ", "))
+    X = replace(X, recordings=X.recordings.assign(preprocessing=[average] * len(X.recordings)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        vectors = PARSEmbedder.from_pretrained("small", device="cpu").transform(X)
+        fitted = PARSEmbedder(encoder="small", device="cpu", verbose=0).fit(X)
+    np.testing.assert_array_equal(vectors, fitted.transform(X))
+    linked = [Preprocessing(reference="M1, M2")] * len(X.recordings)
+    other = replace(X, recordings=X.recordings.assign(preprocessing=linked))
+    with pytest.warns(UserWarning, match="M1, M2, but average in pretraining"):
+        PARSEmbedder.from_pretrained("small", device="cpu").transform(other)
