@@ -18,7 +18,7 @@ from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import Windows, amplitudes, convert, picking
-from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -123,7 +123,7 @@ class EncoderEstimator(saved_estimator.SavedEstimator):
             windows_estimator.warn_of_differences(
                 expected, windows, beginning, cards.OF_ENCODERS, expected_in="in X"
             )
-            descriptions.append(agreed(counted(windows.column("preprocessing"))))
+            descriptions.append(agreed(windows.column("preprocessing")))
         preprocessing = agreed(descriptions)
 
         def remember(net: pretraining.PretrainingNet) -> None:

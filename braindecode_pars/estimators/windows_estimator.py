@@ -447,7 +447,7 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
         If the preprocessing differs between recordings, or if ``preprocessing`` contradicts the
         metadata that is stored with the windows.
     """
-    counts = preprocessing.counted(windows.column("preprocessing"))
+    counts = Counter(windows.column("preprocessing"))
     if differing := preprocessing.disagreements(counts):
         checks.warn_user(
             f"Preprocessing differs between the recordings of X ({'; '.join(differing)}). Apply "
@@ -489,7 +489,7 @@ def warn_of_differences(
 ) -> None:
     """Warn once if preprocessing entries of windows differ from the expected preprocessing."""
     counts: Counter[preprocessing.Difference] = Counter()
-    for actual, n in preprocessing.counted(windows.column("preprocessing")).items():
+    for actual, n in Counter(windows.column("preprocessing")).items():
         for entry in preprocessing.differences(expected, actual):
             counts[entry] += n if entry.name in names else 0
     counts = Counter({entry: n for entry, n in counts.items() if n})

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -31,32 +31,28 @@ def are_positive(values: Sequence[Any]) -> bool:
     return are_numbers and all(0 < value < math.inf for value in values)
 
 
+def _is_band(band: tuple[float | None, ...]) -> bool:
+    edges = [edge for edge in band if edge is not None]
+    return len(band) == 2 and are_positive(edges) and edges == sorted(set(edges))
+
+
+def _are_names(names: tuple[Any, ...]) -> bool:
+    return len(names) > 0 and all(isinstance(name, str) for name in names)
+
+
+_NUMBER = checks.optional(checks.positive())
+_BAND = "two increasing cutoff frequencies in Hz (None for no cutoff), such as (0.3, None)"
+_NOTCH = "a list of positive numbers (Hz)"
 _RULES = dict(
-    sfreq=checks.optional(checks.positive()),
-    band=checks.optional(
-        checks.ParameterRule(
-            "two increasing cutoff frequencies in Hz (None for no cutoff), such as (0.3, None)",
-            (tuple,),
-            lambda band: (
-                len(band) == 2
-                and are_positive(edges := [edge for edge in band if edge is not None])
-                and edges == sorted(set(edges))
-            ),
-        )
-    ),
-    notch=checks.optional(
-        checks.ParameterRule("a list of positive numbers (Hz)", (tuple,), are_positive)
-    ),
+    sfreq=_NUMBER,
+    band=checks.optional(checks.ParameterRule(_BAND, (tuple,), _is_band)),
+    notch=checks.optional(checks.ParameterRule(_NOTCH, (tuple,), are_positive)),
     reference=checks.optional(checks.instance("a string", str)),
-    scale=checks.optional(checks.positive()),
+    scale=_NUMBER,
     channels=checks.optional(
-        checks.ParameterRule(
-            "a non-empty list of names",
-            (tuple,),
-            lambda x: len(x) > 0 and all(isinstance(n, str) for n in x),
-        )
+        checks.ParameterRule("a non-empty list of names", (tuple,), _are_names)
     ),
-    window_seconds=checks.optional(checks.positive()),
+    window_seconds=_NUMBER,
     filter=checks.choice("fir", "iir", None),
 )
 _RULES["amplifier"] = _RULES["band"]
@@ -160,12 +156,12 @@ class Preprocessing:
         """
         if isinstance(value, Preprocessing):
             return value
-        entries, names = dict(value or {}), [field.name for field in fields(cls)]
-        entries.pop("filters", None)  # in files of development versions
-        if unknown := [name for name in entries if name not in names]:
+        entries = dict(value or {})
+        entries.pop("filters", None)  # in the file of the bundled encoder "features-eegmmidb"
+        if unknown := [name for name in entries if name not in FIELDS]:
             raise ValueError(
                 f"preprocessing contains the unknown entry {unknown[0]!r}. Valid entries are "
-                f"{', '.join(names)}."
+                f"{', '.join(FIELDS)}."
             )
         return cls(**entries)
 
@@ -287,15 +283,6 @@ def disagreements(descriptions: Counter[Preprocessing]) -> list[str]:
             values = [f"{text_of(name, v)} in {n} windows" for v, n in counts.most_common(4)]
             phrases.append(f"{WORDS[name]} {', '.join(values)}{', ...' if len(counts) > 4 else ''}")
     return phrases
-
-
-def counted(descriptions: Collection[Preprocessing]) -> Counter[Preprocessing]:
-    """Count equal descriptions. Descriptions that are the same object are compared only once."""
-    objects = {id(description): description for description in descriptions}
-    counts: Counter[Preprocessing] = Counter()
-    for number, n in Counter(map(id, descriptions)).items():
-        counts[objects[number]] += n
-    return counts
 
 
 #: Maximum relative difference between two frequencies or lengths that are treated as equal.
