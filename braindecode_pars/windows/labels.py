@@ -6,15 +6,16 @@ subjects are drawn at random, or fixed by the entry ``split`` of the dataset des
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
-from numbers import Number, Real
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils import check_array, compute_class_weight, multiclass, validation
+from sklearn.utils import check_array, column_or_1d, compute_class_weight, multiclass, validation
 
 from braindecode_pars._common import checks, findings, subjects
 from braindecode_pars._common.findings import Finding
@@ -27,18 +28,13 @@ def labels_of(windows: Windows) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there are no labels, if a label is None or NaN, if a window has several labels, if a
-        label is not hashable, or if labels of different types have the same text.
+        If there are no labels, if a label is None or NaN, if a label is not hashable (for example
+        several labels of one window), or if two labels look the same.
     """
     if windows.y is None:
         raise ValueError(
             "The windows have no labels. Pass y, or a windows dataset with targets. To learn "
             "without labels, use PARSEmbedder."
-        )
-    if windows.y.dtype.hasobject and any(isinstance(label, np.ndarray) for label in windows.y[:1]):
-        raise ValueError(
-            f"y has {len(windows.y[0])} labels per window, but a classifier requires one label "
-            "per window. Select one column of y."
         )
     missing = np.flatnonzero(pd.isna(windows.y.astype(object)))
     if len(missing):
@@ -63,7 +59,7 @@ def _check_distinct(labels: Iterable[Any]) -> None:
         unique_labels = dict.fromkeys(labels)
     except TypeError as error:
         raise ValueError(
-            f"Labels must be hashable ({error}). Use strings or numbers as labels."
+            f"Labels must be hashable ({error}). Use one string or number as the label of a window."
         ) from error
     for label in unique_labels:
         first_label = label_of_text.setdefault(subjects.normalized(str(label)), label)
@@ -81,23 +77,18 @@ def check_class_labels(y: np.ndarray) -> None:
     Raises
     ------
     ValueError
-        If labels are neither strings nor numbers (for example sets, dates or durations), if labels
-        are complex or non-integer numbers, or as in :func:`labels_of`.
+        If a label is neither a string nor a number (for example a set, a date or a duration), if
+        labels are complex or non-integer numbers, or if two labels look the same.
     """
     if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
-    if invalid := [label for label in y if not is_of_kinds(label, str, bytes, Number, np.bool_)]:
+    if invalid := [label for label in y if not is_of_kinds(label, str, bytes, Real, np.bool_)]:
         raise ValueError(
-            f"Labels must be strings or numbers, got {invalid[0]!r}, which is neither. Convert the "
-            "labels to strings."
+            f"Labels must be strings or numbers that are not complex, got {invalid[0]!r}. Convert "
+            "the labels to strings."
         )
-    if all(isinstance(label, Number) for label in y.tolist()):
+    if all(isinstance(label, Real) for label in y.tolist()):
         y = np.asarray(y.tolist())
-    if y.dtype.kind == "c":
-        raise ValueError(
-            "The labels are complex numbers, but must be strings or integers. Pass the class of "
-            "each window."
-        )
     if y.dtype.kind == "f":
         multiclass.check_classification_targets(y)
 
@@ -195,13 +186,7 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     ValueError
         If the values have another shape, or a value is not a real number.
     """
-    values = as_column(values)
-    if values.ndim != 1 and values.shape != (len(values), 1):
-        raise ValueError(
-            f"{name} must have shape (n_windows,), with one number per window, got shape "
-            f"{values.shape}."
-        )
-    values = values.ravel()
+    values = column_or_1d(as_column(values))
     numbers = [None if pd.isna(value) is True else value for value in values]
     if invalid := [v for v in numbers if not (v is None or is_of_kinds(v, Real, np.bool_))]:
         raise ValueError(
@@ -250,10 +235,9 @@ def find_unlabeled(
 
     Raises
     ------
-    TypeError
-        If ``unlabeled_label`` is not hashable, for example a list of labels.
     ValueError
-        If two labels look the same, such as "-1" and -1, or if ``unlabeled_label`` is a string but
+        If ``unlabeled_label`` is not hashable, for example a list of labels. If two labels look the
+        same, such as "-1" and -1, or if ``unlabeled_label`` is a string but
         no label is a string. With ``"auto"``, also if the labels are exactly -1 and +1, because -1
         may be a class.
 
@@ -265,8 +249,6 @@ def find_unlabeled(
     label, is_auto = label_of_unlabeled(unlabeled_label)
     if label is None:
         return np.zeros(len(y), dtype=bool), None
-    if not isinstance(label, Hashable):
-        raise TypeError(f"unlabeled_label must be a single label or None, got {label!r}.")
     _check_distinct([*y.tolist(), label])
     if isinstance(label, str) and not any(isinstance(value, str) for value in y):
         raise ValueError(
@@ -336,8 +318,7 @@ def to_score(
             "these labels are scored as wrong."
         )
     if sample_weight is not None:
-        sample_weight = check_weights(sample_weight, len(windows))[labeled]
-        check_weights(sample_weight, len(labeled))  # all of these may be 0
+        sample_weight = check_weights(sample_weight, len(windows), labeled)
     return labeled, y, sample_weight
 
 
@@ -387,26 +368,33 @@ def cross_entropy_weights(
     return torch.as_tensor(weights, dtype=torch.float32)
 
 
-def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
-    """Validate ``sample_weight``, and return it as an array of floats, shape (n_windows,).
+def check_weights(sample_weight: Any, n_windows: int, chosen: np.ndarray) -> np.ndarray:
+    """Validate ``sample_weight``, and return the weights of the chosen windows.
+
+    Parameters
+    ----------
+    sample_weight : array-like of float, shape (n_windows,)
+        Weight of each window.
+    n_windows : int
+        Number of windows.
+    chosen : ndarray of int or bool
+        Labeled windows, as indices or as a mask.
 
     Raises
     ------
     ValueError
-        If the shape is not (n_windows,), if a weight is negative or not finite, or if all weights
-        are zero.
+        If the shape is not (n_windows,), if a weight is negative or not finite, or if the weights
+        of all chosen windows are zero.
     """
     name = "sample_weight"
     weights = check_array(sample_weight, dtype=float, ensure_2d=False, input_name=name)
     validation.check_non_negative(weights, name)
-    if weights.shape != (n_windows,):
-        raise ValueError(f"{name} must have shape ({n_windows},), got {weights.shape}.")
-    if not weights.any():
+    if weights.shape != (n_windows,) or not weights[chosen].any():
         raise ValueError(
-            "All weights in sample_weight are zero. Pass a positive weight for at least one "
-            "labeled window."
+            f"{name} must have shape ({n_windows},), with a positive weight for at least one "
+            f"labeled window, got shape {weights.shape}."
         )
-    return weights
+    return weights[chosen]
 
 
 def names_of_classes(
@@ -544,8 +532,7 @@ def hold_out(
     if proportion == 0:
         return windows, None
     y = labels_of(windows) if stratified else np.zeros(len(windows))
-    classes, counts = np.unique(y, return_counts=True)
-    n_classes = len(classes)
+    n_classes = len(np.unique(y))
     groups = _subject_numbers(windows)
     splits: Iterable[tuple[np.ndarray, np.ndarray]] = ()
     if groups is not None and groups.max() > 0:
@@ -555,9 +542,9 @@ def hold_out(
         splits = splitter.split(y, y, groups)
     else:  # stratified: both parts must contain at least one window of every class
         n_valid = math.ceil(proportion * len(windows))
-        if min(n_valid, len(windows) - n_valid) >= n_classes and counts.min() > 1:
-            splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-            splits = splitter.split(y, y)
+        splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
+        with suppress(ValueError):  # too few windows
+            splits = [*splitter.split(y, y)]
     for train, valid in splits:
         # A split is accepted only if every class remains in the training windows.
         if len(set(y[train])) == n_classes:
@@ -582,16 +569,9 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
     """
     if windows.groups is None:
         n_known = int(windows.has_subject.sum())
-        source = getattr(windows.recordings["reader"].iloc[0], "source", None)
         if n_known:
             values = dict(n=len(windows) - n_known, n_windows=len(windows))
             findings.warn(Finding("unknown_subjects_in_fit", values))
-        elif isinstance(source, list) and isinstance(source[0], tuple):
-            checks.warn_user(
-                "X is a list of tuples, which contains neither subjects nor the sampling rate, so "
-                "validation windows may come from training subjects. Pass the X returned by "
-                "as_sklearn, or pass groups."
-            )
         return None
     numbers, names = pd.factorize(windows.groups)
     subjects.warn_of_similar_names(names.tolist())
@@ -640,11 +620,7 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     valid_places = set(valid.places())
     keep = np.array([place not in valid_places for place in windows.places()], dtype=bool)
     train_subjects = set(_corpus_subjects(train[train.has_subject]))
-    held_out_subjects = [
-        subject
-        for subject in dict.fromkeys(_corpus_subjects(valid))
-        if subject not in train_subjects
-    ]
+    held_out_subjects = set(_corpus_subjects(valid)) - train_subjects
     known = np.flatnonzero(windows.has_subject)
     if held_out_subjects and len(known) < len(windows):
         values = dict(n=len(windows) - len(known), n_windows=len(windows))
