@@ -448,11 +448,10 @@ def preprocessing_of(estimator: Any, windows: Windows) -> preprocessing.Preproce
         metadata that is stored with the windows.
     """
     counts = Counter(windows.column("preprocessing"))
-    if differing := preprocessing.disagreements(counts):
-        checks.warn_user(
-            f"Preprocessing differs between the recordings of X ({'; '.join(differing)}). Apply "
-            "the same preprocessing to all recordings."
-        )
+    most_common, _ = counts.most_common(1)[0]
+    beginning = "Preprocessing differs between the recordings of X"
+    entries = preprocessing.FIELDS
+    warn_of_differences(most_common, windows, beginning, entries, expected_in="in other recordings")
     sfreq, names = estimator.sfreq_, [ch["ch_name"] for ch in estimator.chs_info_ or ()]
     recorded = replace(
         preprocessing.agreed(counts),

@@ -24,8 +24,8 @@ class Steps(torch.utils.data.Dataset):
 
     A pass over the data visits each recording once per complete window, in random order. Each visit
     draws a random crop of a random channel (section 2.5 of the paper). If the store has proportions
-    of corpora, a pass visits only a random part of the larger corpora, so that the numbers of
-    examples have the ratio of the proportions. The visited part differs between passes.
+    of corpora, a pass visits only a random part of the larger corpora. The numbers of examples then
+    have the ratio of the proportions. The visited part differs between passes.
 
     A step may contain the end of one pass and the start of the next pass. The data of a step depend
     only on the seed and the step number; earlier reads and the numbers of processes and data

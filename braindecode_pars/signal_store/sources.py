@@ -171,8 +171,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
 
     A single artifact of one volt would reduce the EEG of the channel to a few distinct int16
     numbers. Therefore, the range is reduced if a step would be larger than a twentieth of the
-    typical standard deviation, and samples outside the range are clipped;
-    :func:`_robust_range` describes the rule.
+    typical standard deviation (see :func:`_robust_range`). Samples outside the range are clipped.
 
     Parameters
     ----------
@@ -296,8 +295,8 @@ class Source:
     description : dict
         Numbers and strings that describe the recording.
     state : dict
-        State to detect a later change: size and modification time of a file; for a recording in
-        memory, length, channels, sampling rate and checksum of the labels.
+        State to detect a later change. For a file, its size and modification time. For a recording
+        in memory, its length, channels, sampling rate and the checksum of its labels.
     origin : Path | mne.io.BaseRaw
         Recording file, or recording in memory.
     problem : str | None
@@ -334,8 +333,8 @@ class Source:
         Raises
         ------
         ValueError
-            If the file is damaged, or ``problem`` is set. If the
-            recording has no labeled window, although its recipe creates labeled windows.
+            If the file is damaged, or ``problem`` is set. If the recording has no labeled window,
+            although its recipe creates labeled windows.
         """
         if self.problem is not None:
             raise ValueError(self.problem)
@@ -354,7 +353,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-        Dataset; one or several corpora; or folder, of recordings or of a Zarr dataset of
+        Dataset; one or several corpora; folder of recordings; or folder of a Zarr dataset of
         braindecode.
     subject : callable | str | None
         See :func:`~braindecode_pars.recordings.search.subject_finder`.
@@ -436,19 +435,18 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     if len(corpora) < len(candidates):
         return []
     names = [corpus.name for corpus in corpora]
-    for corpus in corpora:
-        if names.count(corpus.name) > 1:
-            raise ValueError(
-                f"recordings contains the corpus {corpus.name} twice. Pass it once, with the "
-                "folder that contains all of its recordings."
-            )
-        labels, first_labels = (c.settings.get("classes") or ["none"] for c in (corpus, corpora[0]))
-        if labels != first_labels:
-            raise ValueError(
-                f"Corpora in one store must have the same classes, but {corpora[0].name} has the "
-                f"classes {', '.join(first_labels)}, and {corpus.name} has {', '.join(labels)}. "
-                "Create one store per corpus."
-            )
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"recordings contains a corpus twice (corpus {', corpus '.join(names)}). Pass each "
+            "corpus once, with the folder that contains all of its recordings."
+        )
+    classes = {corpus.name: corpus.settings.get("classes") or ["none"] for corpus in corpora}
+    if any(labels != classes[names[0]] for labels in classes.values()):
+        texts = [f"{name}: {', '.join(labels)}" for name, labels in classes.items()]
+        raise ValueError(
+            f"Corpora in one store must have the same classes, got {'; '.join(texts)}. Create one "
+            "store per corpus."
+        )
     return corpora
 
 

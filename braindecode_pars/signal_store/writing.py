@@ -153,7 +153,6 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
         If a proportion is not a positive number, or if the names in ``shares`` and ``corpora``
         differ.
     """
-    checks.instance("a dict from names of corpora to numbers", Mapping).check("shares", shares)
     if shares and set(shares) != set(corpora):
         names = ", ".join(corpora) or "no corpora of recipes"
         raise ValueError(
@@ -243,9 +242,7 @@ class _Writer:
     def commit(self) -> None:
         """Write all added recordings to disk: first the samples, then the index."""
         start = time.monotonic()
-        self.file.truncate(
-            self.n_bytes
-        )  # removes bytes that remained after a kill or on a full disk
+        self.file.truncate(self.n_bytes)  # without bytes left by a kill or on a full disk
         os.fsync(self.file.fileno())
         if self.table:
             table = bytes(self.table)

@@ -44,14 +44,19 @@ def as_windows(
     Parameters
     ----------
     X : Any
-        Input: a braindecode windows dataset, a torch Subset or ConcatDataset of windows datasets, a
-        skorch SliceDataset, an mne.Epochs, a list of datasets or Epochs (which are concatenated), a
-        list of windows or tuples, an array of shape (n_windows, n_chans, n_times), or a SignalStore
-        or its windows.
+        Input, one of
+
+        - a braindecode windows dataset;
+        - a torch Subset or ConcatDataset of windows datasets, or a skorch SliceDataset;
+        - an mne.Epochs;
+        - a list of datasets, Windows or Epochs, which are concatenated;
+        - a list of windows, or of tuples whose first element is a window;
+        - an array or a tensor of shape (n_windows, n_chans, n_times);
+        - a SignalStore or its windows.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
         Labels and subjects, which replace the labels and subjects of ``X``. If None, they are taken
-        from ``X``. The labels of an mne.Epochs are its event codes, and its subjects are the column
-        ``subject`` of its metadata, if this column exists.
+        from ``X``. For an mne.Epochs, the labels are the event codes, and the subjects are the
+        column ``subject`` of the metadata, if this column exists.
     sfreq : float | None
         Sampling rate in Hz. Only needed if the input does not contain the sampling rate.
     n_times : int | None
@@ -159,6 +164,8 @@ def _part(
 
 def _items_of(X: Any, columns: Mapping[str, np.ndarray]) -> _Part:
     """Return the windows ``X[0]``, ``X[1]``, ... of an input without metadata."""
+    if isinstance(X, np.ndarray) and X.ndim != 3:
+        raise ValueError(f"X has shape {X.shape}, expected (n_windows, n_chans, n_times).")
     return _part([dict(reader=ItemReader(X))], {"item": np.arange(len(X)), **columns})
 
 
@@ -170,8 +177,6 @@ def _part_of(X: Any) -> _Part:
             labels = {} if X.y is None else {"label": X.y}
             return _Part(X.recordings.to_dict("records"), columns | labels, X.label_names)
         case np.ndarray() | torch.Tensor():
-            if X.ndim != 3:
-                raise ValueError(f"X has shape {X.shape}, expected (n_windows, n_chans, n_times).")
             return _items_of(plain_array(X), {})
         case mne.BaseEpochs():
             return _read_epochs(X)

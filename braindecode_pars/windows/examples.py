@@ -103,13 +103,12 @@ class SingleChannelWindows(torch.utils.data.Dataset):
             is_window = isinstance(item, np.ndarray | torch.Tensor) and item.ndim == 2
             inputs = inputs if is_window else [*dataset]
         inputs = [x if convert.is_continuous(x) else convert.as_windows(x) for x in inputs]
-        if n_times is None:
-            datasets = [corpus for corpus in inputs if isinstance(corpus, table.Windows)]
-            n_times = min((windows[:1].shortest() for windows in datasets), default=None)
+        known = [corpus for corpus in inputs if isinstance(corpus, table.Windows)]
+        lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
         corpora, sizes = [], []
         for corpus in inputs:
             # The recordings of a SignalStore are cut into windows with the length of a crop.
-            windows = convert.as_windows(corpus, n_times=n_times)
+            windows = convert.as_windows(corpus, n_times=min(lengths, default=None))
             windows.check_not_empty()
             if not all(montage.is_picked for montage in windows.montages):
                 windows = picking.pick_eeg(windows)
@@ -119,7 +118,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
             unlabeled = windows.table.drop(columns="label", errors="ignore")
             corpora.append(replace(windows, table=unlabeled, label_names=None))
         self.windows = convert.as_windows(corpora) if len(corpora) > 1 else corpora[0]
-        self.n_times = n_times
+        self.n_times = min(lengths)
         self.sfreq = self.windows.sfreq
         self._max_chans = max(sizes)
 
@@ -132,7 +131,8 @@ class SingleChannelWindows(torch.utils.data.Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
         """Draw a crop for each index. Crops of a SignalStore are read in one call."""
-        shapes, n_times = self.windows.shapes, self.n_times
+        shapes: Any = self.windows.shapes
+        n_times = self.n_times
         drawn, crops = [], []
         for i in (range(len(self))[index] for index in indices):
             # A window of unknown shape must be read to determine its shape.

@@ -31,21 +31,17 @@ def labels_of(windows: Windows) -> np.ndarray:
         If there are no labels, if a label is None or NaN, if a label is not hashable (for example
         several labels of one window), or if two labels look the same.
     """
-    if windows.y is None:
-        raise ValueError(
-            "The windows have no labels. Pass y, or a windows dataset with targets. To learn "
-            "without labels, use PARSEmbedder."
-        )
-    missing = np.flatnonzero(pd.isna(windows.y.astype(object)))
+    y = windows.labels
+    missing = np.flatnonzero(pd.isna(y.astype(object)))
     if len(missing):
         raise ValueError(
             f"The labels of {len(missing)} of {len(windows)} windows are missing (None or NaN), "
             f"for example the label of window {missing[0]}. Label these windows, or mark them as "
             "unlabeled with the label -1 (see unlabeled_label)."
         )
-    if windows.y.dtype.kind in "OU":
-        _check_distinct(windows.y.tolist())
-    return windows.y
+    if y.dtype.kind in "OU":
+        _check_distinct(y.tolist())
+    return y
 
 
 def _check_distinct(labels: Iterable[Any]) -> None:
@@ -147,25 +143,15 @@ def targets_of(windows: Windows) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there are no targets, if a target is not a real number or is infinite, or if all targets
-        are NaN.
+        If all targets are missing or NaN, or if a target is infinite or not a real number.
     """
-    y = windows.y
-    if y is None:
-        raise ValueError(
-            "The windows have no targets. Pass y, with one number per window. To learn without "
-            "targets, use PARSEmbedder."
-        )
-    targets = real_numbers(y, "targets")
-    if np.isinf(targets).any():
-        raise ValueError(
-            f"{np.isinf(targets).sum()} of {len(targets)} targets are infinite. Pass NaN for "
-            "unknown targets."
-        )
+    targets = np.full(len(windows), np.nan)
+    if windows.y is not None:
+        targets = real_numbers(windows.y, "targets")
     if len(targets) and np.isnan(targets).all():
         raise ValueError(
-            "All targets are NaN, that is, unknown. Pass targets for some windows. To learn "
-            "without targets, use PARSEmbedder."
+            "There are no targets: the target of every window is missing or NaN. Pass y, with one "
+            "number for each window. To learn without targets, use PARSEmbedder."
         )
     return targets
 
@@ -184,15 +170,15 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the values have another shape, or a value is not a real number.
+        If the values have another shape, or a value is infinite or not a real number.
     """
     values = column_or_1d(as_column(values))
-    numbers = [None if pd.isna(value) is True else value for value in values]
-    if invalid := [v for v in numbers if not (v is None or is_of_kinds(v, Real, np.bool_))]:
+    numbers = [math.nan if pd.isna(value) is True else value for value in values]
+    if invalid := [v for v in numbers if not is_of_kinds(v, Real, np.bool_) or math.isinf(v)]:
         raise ValueError(
-            f"{len(invalid)} of {len(values)} {name} are not real numbers, for example "
-            f"{str(invalid[0])!r}. Pass one real number per window, and durations in seconds. To "
-            "predict classes, use PARSClassifier."
+            f"{len(invalid)} of {len(values)} {name} are infinite or not real numbers, for example "
+            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown), and "
+            "durations in seconds. To predict classes, use PARSClassifier."
         )
     return np.array(numbers, dtype=float)
 
@@ -334,10 +320,10 @@ def cross_entropy_weights(
     classes : ndarray, shape (n_classes,)
         Label of each class.
     class_weight : "balanced" | dict | None
-        Class weights. If ``"balanced"``, class c has the weight n / (K n_c), where n is the number
-        of training windows, n_c the number of training windows of class c, and K the number of
-        classes with training windows (section 2.5 of the paper). A dict maps labels to weights;
-        other labels have weight 1. If None, the loss is not weighted.
+        Class weights. If ``"balanced"``, class c has the weight n / (K n_c) (section 2.5 of the
+        paper). Here n is the number of training windows, n_c is the number of training windows of
+        class c, and K is the number of classes with training windows. A dict maps labels to
+        weights; other labels have weight 1. If None, the loss is not weighted.
 
     Returns
     -------

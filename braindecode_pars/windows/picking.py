@@ -131,9 +131,8 @@ def pick_for_fit(
     # Channels shared by all recordings, in the order of the first recording.
     names = montages[0].names
     matched = _match_good(windows, names)
-    common = [i for i, places in enumerate(zip(*matched, strict=True)) if None not in places]
-    shared = [names[i] for i in common]
-    matched = [[places[i] for i in common] for places in matched]
+    common = np.flatnonzero((matched >= 0).all(axis=0))
+    shared, matched = [names[i] for i in common], matched[:, common]
     if sizes != {len(common)}:
         if any_montage and len(sizes) == 1:
             return windows
@@ -194,15 +193,15 @@ def pick_as_fitted(
             "to channels that all recordings contain."
         )
     if problem:
-        n_used = sorted({len(fitted) - places.count(None) for places in matched})
+        n_used = np.unique((matched >= 0).sum(axis=1)).tolist()
         values = {**problem.values, "used": n_used, "n_fitted": len(fitted)}
         findings.warn(Finding("fewer_channels", values))
     _warn_of_references(windows.montages, fitted, matched)
     picked = []
     for montage, places in zip(windows.montages, matched, strict=True):
-        present = [i for i, place in enumerate(places) if place is not None]
-        chosen = [places[i] for i in present], [chs_info[i] for i in present]
-        picked.append(montage.pick(*chosen) if present else _eeg_of(montage))
+        present = np.flatnonzero(places >= 0)
+        chosen = places[present], [chs_info[i] for i in present]
+        picked.append(montage.pick(*chosen) if len(present) else _eeg_of(montage))
     return windows.with_montages(picked)
 
 
@@ -233,7 +232,7 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     return names
 
 
-def _picked(windows: Windows, names: list[str], matched: list[list[Any]]) -> Windows:
+def _picked(windows: Windows, names: list[str], matched: np.ndarray) -> Windows:
     """Return windows with the matched channels, described as in the first montage."""
     montages = windows.montages
     _warn_of_references(montages, names, matched)
@@ -255,24 +254,27 @@ def _eeg_of(montage: Montage) -> Montage:
             "are marked as bad or are not EEG. Correct info['bads'], set the channel types with "
             "raw.set_channel_types, or pass the channels to use with channels=[...]."
         )
-    return montage.pick(np.flatnonzero(good).tolist())
+    return montage.pick(np.flatnonzero(good))
 
 
-def _match_good(windows: Windows, wanted: list[str]) -> list[list[Any]]:
+def _match_good(windows: Windows, wanted: list[str]) -> np.ndarray:
     """Match the wanted channels to the good channels of each montage, by electrode.
 
-    Returns the index of each wanted channel in each montage; None if it is missing or bad.
+    Returns
+    -------
+    ndarray of int, shape (n_montages, n_wanted)
+        Index of each wanted channel in each montage; -1 if it is missing or bad.
     """
-    matched = []
-    for montage in windows.montages:
-        places = channel_names.match_channels(wanted, montage.names)
-        are_bad = [place is None or montage.names[place] in montage.bads for place in places]
-        matched.append([None if bad else p for p, bad in zip(places, are_bad, strict=True)])
+    matched = np.full((len(windows.montages), len(wanted)), -1)
+    for places, montage in zip(matched, windows.montages, strict=True):
+        for i, place in enumerate(channel_names.match_channels(wanted, montage.names)):
+            if place is not None and montage.names[place] not in montage.bads:
+                places[i] = place
     return matched
 
 
 def _absent_channels(
-    windows: Windows, wanted: list[str], matched: list[list[Any]], required_by: str
+    windows: Windows, wanted: list[str], matched: np.ndarray, required_by: str
 ) -> Finding | None:
     """Return a finding about wanted channels that some windows lack, or None.
 
@@ -282,18 +284,20 @@ def _absent_channels(
         Windows of one or more montages.
     wanted : list of str
         Names of the channels.
-    matched : list of list of (int | None)
+    matched : ndarray of int, shape (n_montages, n_wanted)
         Result of :func:`_match_good`.
     required_by : str
         Reason why these channels are required.
     """
-    missing = [name for row in matched for name, p in zip(wanted, row, strict=True) if p is None]
-    if not missing:
+    is_missing = matched < 0
+    if not is_missing.any():
         return None
     first = windows.montages[0].names
     values = dict(
-        channels=channel_names.odd_first(missing),
-        n=_n_windows(windows, [None in row for row in matched]),
+        channels=channel_names.odd_first(
+            [wanted[i] for i in np.flatnonzero(is_missing.any(axis=0))]
+        ),
+        n=_n_windows(windows, is_missing.any(axis=1)),
         n_windows=len(windows),
         required_by=required_by,
         first=channel_names.odd_first(first or ["no channel names"]),
@@ -303,12 +307,12 @@ def _absent_channels(
 
 
 def _warn_of_references(
-    montages: Sequence[Montage], wanted: Sequence[str], matched: Sequence[list[Any]]
+    montages: Sequence[Montage], wanted: Sequence[str], matched: np.ndarray
 ) -> None:
     """Warn once if the names of channels of the same electrode contain different references."""
-    for name, places in zip(wanted, zip(*matched, strict=True), strict=True):
-        pairs = [(m, place) for m, place in zip(montages, places, strict=True) if place is not None]
-        names = [name, *(montage.names[place] for montage, place in pairs)]
+    for name, places in zip(wanted, matched.T.tolist(), strict=True):
+        pairs = zip(montages, places, strict=True)
+        names = [name, *(montage.names[place] for montage, place in pairs if place >= 0)]
         if (pair := channel_names.differing_references(names)) is not None:
             checks.warn_user(
                 f"Channel {pair[1]} is used in place of channel {pair[0]}, but their references "
@@ -318,7 +322,7 @@ def _warn_of_references(
 
 
 def _warn_of_differences(
-    montages: Sequence[Montage], shared: list[str], matched: Sequence[list[Any]]
+    montages: Sequence[Montage], shared: list[str], matched: np.ndarray
 ) -> None:
     pairs = zip(montages, matched, strict=True)
     not_shared = _list(
@@ -339,7 +343,7 @@ def _warn_of_differences(
     )
 
 
-def _n_windows(windows: Windows, is_affected: Sequence[bool]) -> int:
+def _n_windows(windows: Windows, is_affected: Any) -> int:
     """Return the number of windows of the affected montages."""
     return int(np.asarray(is_affected)[windows.montage_numbers].sum())
 
@@ -393,11 +397,11 @@ def find_channels(
 ) -> list[Derivation | None]:
     """Find, or derive, the channels of a model in a recording, by the names of electrodes.
 
-    A bipolar channel, such as ``Fpz-Cz``, or a channel with a named reference, such as ``C3-M2``,
-    can be derived as the difference of two channels with the same reference, as in
-    :func:`mne.set_bipolar_reference`. Channels without a reference in their names are assumed to
-    have the same reference. Other channels are matched by electrode, regardless of the reference,
-    see :func:`~braindecode_pars._common.channel_names.match_channels`.
+    Two kinds of channels can be derived: bipolar channels, such as ``Fpz-Cz``, and channels with a
+    named reference, such as ``C3-M2``. They are the difference of two channels with the same
+    reference, as in :func:`mne.set_bipolar_reference`. Channels without a reference in their names
+    are assumed to have the same reference. Other channels are matched by electrode, regardless of
+    the reference, see :func:`~braindecode_pars._common.channel_names.match_channels`.
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ recording from its metadata.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -76,10 +75,12 @@ class Preprocessing:
     notch : tuple of float | None
         Frequencies of the notch filter in Hz; empty if no notch filter was applied.
     reference : str | None
-        Reference of the channels: ``"average"`` for the average of all EEG channels of a recording,
-        names of electrodes separated by commas for the mean of these electrodes, ``"as recorded"``
-        if the recordings were not re-referenced, or ``"changed"`` if they were re-referenced to an
-        unknown reference.
+        Reference of the channels, one of
+
+        - ``"average"``: the average of all EEG channels of a recording;
+        - names of electrodes, separated by commas: the mean of these electrodes;
+        - ``"as recorded"``: the recordings were not re-referenced;
+        - ``"changed"``: the recordings were re-referenced to an unknown reference.
     scale : float | None
         Factor by which the signals in volts were multiplied: 1 for volts, 1e6 for microvolts.
     channels : tuple of str | None
@@ -255,34 +256,6 @@ def agreed(descriptions: Iterable[Preprocessing]) -> Preprocessing:
     low, high = max(filter(None, lows), default=None), min(filter(None, highs), default=None)
     is_band = low is None or high is None or low < high
     return replace(shared, amplifier=(low, high) if is_band else None)
-
-
-def disagreements(descriptions: Counter[Preprocessing]) -> list[str]:
-    """Describe the entries that differ between windows, for a message.
-
-    Parameters
-    ----------
-    descriptions : Counter of Preprocessing
-        Number of windows with each preprocessing.
-
-    Returns
-    -------
-    list of str
-        One phrase per entry with different known values, for example "band 0.3-75 Hz in 20
-        windows, 0.5-40 Hz in 4 windows".
-    """
-    phrases = []
-    for name in FIELDS:
-        if name == "amplifier":  # may differ between files with the same preprocessing
-            continue
-        counts: Counter[Any] = Counter()
-        for description, n in descriptions.items():
-            counts[getattr(description, name)] += n
-        counts.pop(None, None)
-        if len(counts) > 1:
-            values = [f"{text_of(name, v)} in {n} windows" for v, n in counts.most_common(4)]
-            phrases.append(f"{WORDS[name]} {', '.join(values)}{', ...' if len(counts) > 4 else ''}")
-    return phrases
 
 
 #: Maximum relative difference between two frequencies or lengths that are treated as equal.

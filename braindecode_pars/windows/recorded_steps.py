@@ -101,10 +101,10 @@ def _step_of(record: Any) -> Step | None:
 
     A step that multiplies EEG by a factor is returned as ``rescale`` with the argument ``factor``.
     """
-    if isinstance(record, tuple):  # recorded by this package
-        name, kwargs = record
-    else:
+    if isinstance(record, Mapping):
         name, kwargs = record.get("fn"), record.get("kwargs") or {}
+    else:  # recorded by this package, or read from a JSON file
+        name, kwargs = record
     if not name:  # a class of braindecode: convert SetEEGReference to set_eeg_reference
         name = record["__class_path__"].rpartition(".")[2]
         name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
@@ -177,9 +177,9 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     Names are returned in two cases:
 
     - Channels were excluded before averaging. A recording to predict may contain these channels.
-    - The average over the channels is not an average reference, because some channels are not EEG
-      (readers of EDF files give the type EEG to every signal, such as an ECG), or because channels
-      have different references, such as C3-M2 and A2-A1.
+    - The average over the channels is not an average reference. Either some channels are not EEG,
+      because readers of EDF files give the type EEG to every signal, such as an ECG. Or the
+      channels have different references, such as C3-M2 and A2-A1.
     """
     if any(name == "drop_channels" or _selects_channels(name, kwargs) for name, kwargs in after):
         return None  # the channels in the info differ from the averaged channels

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,6 @@ class ItemReader:
     """
 
     source: Any
-    checked: ClassVar[bool] = False
 
     @property
     def key(self) -> Hashable:
@@ -114,7 +113,6 @@ class SignalReader:
     """
 
     crops: ReadCrops
-    checked: ClassVar[bool] = True
 
     @property
     def key(self) -> Hashable:
@@ -129,8 +127,7 @@ class SignalReader:
         return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
 
 
-#: Reader of the samples of windows. ``key`` is equal for readers of the same samples. ``checked``
-#: is True if all windows are known to be finite, with ``stop - start`` samples.
+#: Reader of the samples of windows. ``key`` is equal for readers of the same samples.
 Reader: TypeAlias = ItemReader | SignalReader
 
 
@@ -180,7 +177,7 @@ class Montage:
         rows = None if self.rows is None else tuple(self.rows)
         return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
 
-    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Self:
+    def pick(self, positions: Any, chs_info: list[dict] | None = None) -> Self:
         """Return a montage with the channels at the given positions, in this order.
 
         If ``chs_info`` is None, the descriptions of the channels are not changed.
@@ -316,7 +313,10 @@ class Windows(Sequence):
     def labels(self) -> np.ndarray:
         """Labels, shape (n_windows,). Raises a ValueError if there are no labels."""
         if (y := self.y) is None:
-            raise ValueError("The windows have no labels. Pass y, or a dataset with targets.")
+            raise ValueError(
+                "The windows have no labels. Pass y, or a windows dataset with targets. To learn "
+                "without labels, use PARSEmbedder."
+            )
         return y
 
     @cached_property
@@ -413,7 +413,8 @@ class Windows(Sequence):
 
         None if the windows would have to be read to determine their shapes.
         """
-        if not all(reader.checked for reader in self.recordings["reader"].iloc[self._used[0]]):
+        readers = self.recordings["reader"].iloc[self._used[0]]
+        if not all(isinstance(reader, SignalReader) for reader in readers):
             return None
         n_chans = np.array([montage.n_chans for montage in self.montages], dtype=int)
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
