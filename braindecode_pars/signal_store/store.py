@@ -692,12 +692,11 @@ class SignalStore:
             unit=" recordings",
             disable=not verbose or self.n_bytes < _LARGE_STORE,
         )
-        altered: list[str] = []
-        for recording in bar:
-            stop = recording.first_sample + recording.n_samples
-            stored = self._samples.flat[recording.first_sample : stop]
-            if files.checksum_of(stored) != recording.checksum:
-                altered.append(recording.name)
+        altered = []
+        for r in bar:
+            stored = self._samples.flat[r.first_sample : r.first_sample + r.n_samples]
+            if files.checksum_of(stored) != r.checksum:
+                altered.append(r.name)
         if altered:
             raise ValueError(
                 f"{self._samples.file} was altered. Recordings whose checksum does not match: "

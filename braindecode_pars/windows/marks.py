@@ -116,7 +116,7 @@ def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     [(0, 500), (500, 800)]
     """
 
-    return _segments_between(_gaps(raw), raw.n_times)
+    return _segments_between(_gaps(raw), int(raw.n_times))
 
 
 def _gaps(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
@@ -179,4 +179,4 @@ def usable_segments(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tupl
             onset = annotation["onset"] - raw.first_time
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
             bad.append((start, max(stop, start + 1)))  # at least one sample
-    return _segments_between([*_gaps(raw), *bad], raw.n_times)
+    return _segments_between([*_gaps(raw), *bad], int(raw.n_times))
