@@ -209,14 +209,13 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
             f"channel {checks.format_list(names, 5)} contains NaN or infinite samples."
         )
     n_chans = len(signals)
-    stored = np.empty(signals.shape, DTYPES[dtype])
     scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)
     n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
+    if dtype == "float32":
+        return signals.astype(DTYPES[dtype]), scale, offset, n_clipped, coarse
+    stored = np.empty(signals.shape, DTYPES[dtype])
     # Channel by channel, because a recording of several hours in float64 requires much memory.
     for channel, values in enumerate(signals):
-        if dtype == "float32":
-            stored[channel] = values
-            continue
         lowest, highest = float(low[channel]), float(high[channel])
         if lowest == highest:
             scale[channel], offset[channel] = 0.0, lowest
