@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from braindecode_pars._common.channel_names import electrode_positions
 from braindecode_pars._common.checks import check_parameters, integer, optional
 from braindecode_pars.windows import amplitudes, convert, labels, picking, table
 
@@ -98,10 +97,8 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         # A list contains corpora, or it contains windows or tuples (window, label, ...).
         inputs: list[Any] = [dataset]
         if isinstance(dataset, list | tuple) and dataset:
-            item = dataset[0]
-            item = item[0] if isinstance(item, list | tuple) and item else item
-            is_window = isinstance(item, np.ndarray | torch.Tensor) and item.ndim == 2
-            inputs = inputs if is_window else [*dataset]
+            is_corpus = isinstance(dataset[0], list | tuple | np.ndarray | torch.Tensor)
+            inputs = inputs if is_corpus else [*dataset]
         inputs = [x if convert.is_continuous(x) else convert.as_windows(x) for x in inputs]
         known = [corpus for corpus in inputs if isinstance(corpus, table.Windows)]
         lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
@@ -223,13 +220,6 @@ class AllChannelWindows(SingleChannelWindows):
     ):
         super().__init__(dataset, n_times)
         self.n_chans = min(self._max_chans, MAX_CHANNELS)
-        # One entry per montage. The windows reference the montages, so that their id() is not
-        # reused.
-        self._positions: dict[int, np.ndarray] = {
-            id(montage): electrode_positions(montage.chs_info)
-            for montage in self.windows.montages
-            if montage.chs_info
-        }
 
     def _draw_channels(self, n_chans: int) -> list[int]:
         maximum = min(n_chans, self.n_chans)
@@ -240,9 +230,8 @@ class AllChannelWindows(SingleChannelWindows):
         x = torch.zeros(self.n_chans, self.n_times)
         positions = torch.full((self.n_chans, 3), torch.nan)
         x[: len(crop)] = torch.from_numpy(np.array(crop))
-        known = self._positions.get(id(montage))
-        if known is not None:
-            positions[: len(crop)] = torch.from_numpy(known[channels])
+        if montage.positions is not None:
+            positions[: len(crop)] = torch.from_numpy(montage.positions[channels])
         return {"x": x, "positions": positions, "keep": torch.arange(self.n_chans) < len(crop)}
 
 

@@ -535,12 +535,11 @@ def hold_out(
         # A split is accepted only if every class remains in the training windows.
         if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
-    reason = "no training window would remain"
-    if stratified:
-        reason = f"the training or validation windows would lack one of the {n_classes} classes"
+    classes = f", so that each part has windows of all {n_classes} classes" if stratified else ""
     checks.warn_user(
-        f"No validation windows were held out: with {len(windows)} windows, {reason}. Training "
-        "continues without validation. Add windows, or set validation=0."
+        f"No validation windows were held out: {len(windows)} windows cannot be divided into "
+        f"training and validation windows{classes}. Training continues without validation. Add "
+        "windows, or set validation=0."
     )
     return windows, None
 

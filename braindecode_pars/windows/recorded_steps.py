@@ -15,12 +15,7 @@ import mne
 import numpy as np
 from mne.io.constants import FIFF
 
-from braindecode_pars._common.channel_names import (
-    electrode_pair,
-    is_eeg,
-    is_eeg_by_type,
-    is_other_kind,
-)
+from braindecode_pars._common import channel_names
 from braindecode_pars.windows.preprocessing import AS_RECORDED, AVERAGE, CHANGED, Preprocessing
 
 
@@ -183,13 +178,12 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     """
     if any(name == "drop_channels" or _selects_channels(name, kwargs) for name, kwargs in after):
         return None  # the channels in the info differ from the averaged channels
-    averaged = [
-        ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
-    ]
+    eeg = filter(channel_names.is_eeg_by_type, info["chs"])
+    averaged = [ch for ch in eeg if ch["ch_name"] not in info["bads"]]
     names = [ch["ch_name"] for ch in averaged]
-    have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
+    have_one_reference = len({channel_names.electrode_pair(name)[1] for name in names}) <= 1
     is_selection = any(_selects_channels(*step) for step in before)
-    if not is_selection and have_one_reference and all(map(is_eeg, averaged)):
+    if not is_selection and have_one_reference and all(map(channel_names.is_eeg, averaged)):
         return AVERAGE
     return ", ".join(names) or None
 
@@ -215,7 +209,7 @@ def _selects_channels(name: str, kwargs: Mapping[str, Any]) -> bool:
         return False
     arguments = (_listed(kwargs.get(argument)) for argument in ("picks", "ch_names", "exclude"))
     chosen = [pick for picks in arguments for pick in picks if pick not in _KINDS]
-    return not all(isinstance(pick, str) and is_other_kind(pick) for pick in chosen)
+    return not all(isinstance(pick, str) and channel_names.is_other_kind(pick) for pick in chosen)
 
 
 #: Key of the recorded steps in ``info["temp"]``, which MNE provides for other programs and does not
@@ -283,7 +277,7 @@ def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the narrowest cutoff frequencies of the EEG channels before the recorded steps."""
     info_edges = info.get("highpass"), info.get("lowpass")
     of_file, edges = (info.get("temp") or {}).get(_EDGES, (None, {}))
-    used = [edges.get(ch["ch_name"]) for ch in info["chs"] if is_eeg(ch)]
+    used = [edges.get(ch["ch_name"]) for ch in info["chs"] if channel_names.is_eeg(ch)]
     if of_file is None or not used or None in [*used]:
         return info_edges
     lows, highs = zip(*used, strict=True)

@@ -165,6 +165,11 @@ class Montage:
         """Names of the channels; empty if unknown."""
         return [ch["ch_name"] for ch in self.chs_info or ()]
 
+    @cached_property
+    def positions(self) -> np.ndarray | None:
+        """Electrode positions in meters, shape (n_chans, 3); None if the channels are unknown."""
+        return channel_names.electrode_positions(self.chs_info) if self.chs_info else None
+
     @property
     def n_chans(self) -> int | None:
         """Number of channels that are read; None if unknown."""
