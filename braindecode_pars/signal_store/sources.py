@@ -22,12 +22,6 @@ from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
 from braindecode_pars.windows import recorded_steps
 from braindecode_pars.windows.preprocessing import Preprocessing
 
-ACCEPTED = (
-    "a BaseConcatDataset of continuous recordings or of windows, a folder of recordings "
-    f"({', '.join(search.ENDINGS)}), a folder of a Zarr dataset, or one or several "
-    "ContinuousCorpus objects"
-)
-
 
 @dataclass(frozen=True)
 class StoredForm:
@@ -434,10 +428,10 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     if len(corpora) < len(candidates):
         return []
     names = [corpus.name for corpus in corpora]
-    if len(set(names)) < len(names):
+    if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(
-            f"recordings contains a corpus twice (corpus {', corpus '.join(names)}). Pass each "
-            "corpus once, with the folder that contains all of its recordings."
+            f"recordings contains the corpus {repeated.pop()} twice. Pass it once, with the folder "
+            "that contains all of its recordings."
         )
     classes = {corpus.name: corpus.settings.get("classes") or ["none"] for corpus in corpora}
     if any(labels != classes[names[0]] for labels in classes.values()):
@@ -466,7 +460,10 @@ def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> 
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [(dataset, transforms)]
-    raise TypeError(f"recordings must be {ACCEPTED}; it contains a {type(dataset).__name__}.")
+    raise TypeError(
+        "recordings must be a dataset of continuous recordings or of windows, a folder, or one or "
+        f"several ContinuousCorpus objects. A {type(dataset).__name__} is not supported."
+    )
 
 
 def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:

@@ -385,24 +385,21 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
         actual_band = None, None
     pairs = zip(band, actual_band, strict=True)
     low, high = (None if _are_close(*pair) else pair[0] for pair in pairs)
-    has_reference = _is_same_reference(trained.reference, actual.reference)
+    references = [_reference_electrodes(steps.reference) for steps in (trained, actual)]
     return replace(
         trained,
         band=(low, high),
         notch=tuple(_missing_notches(trained, actual)),
-        reference=None if has_reference else trained.reference,
+        reference=None if references[0] == references[1] else trained.reference,
         scale=None if trained.scale is None else trained.scale / (actual.scale or 1.0),
     )
 
 
-def _is_same_reference(ref: str | None, other: str | None) -> bool:
-    """Whether two references name the same electrodes in any order, such as "A1, A2", "M2, M1"."""
-    if ref is None or other is None:
-        return ref is other
-    first, second = (
-        {channel_names.electrode_pair(name) for name in text.split(",")} for text in (ref, other)
-    )
-    return first == second
+def _reference_electrodes(reference: str | None) -> set[Any] | None:
+    """Return the electrodes of a reference, which do not depend on their order and synonyms."""
+    if reference is None:
+        return None
+    return {channel_names.electrode_pair(name) for name in reference.split(",")}
 
 
 def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
@@ -486,7 +483,7 @@ def _compare_references(trained: Preprocessing, actual: Preprocessing) -> tuple[
         are_named = bool(names) and all(channel_names.electrode_pair(name)[1] for name in names)
         differ = AS_RECORDED in (expected, other) and not are_named
     else:
-        differ = not _is_same_reference(expected, other)
+        differ = _reference_electrodes(expected) != _reference_electrodes(other)
     if expected in (None, AS_RECORDED, CHANGED):
         return differ, None
     required = trained.channels if expected == AVERAGE else tuple(expected.split(", "))
