@@ -60,10 +60,10 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
         If there are fewer than three subjects, or if subjects are unknown, one in ten windows is
         held out instead.
     """
-    groups = [corpus.corpus_subjects for corpus in examples.corpora]
+    names = examples.windows.corpus_subjects
     codes = np.arange(len(examples))
-    if all(names is not None for names in groups):
-        subjects = pd.factorize(np.concatenate([np.asarray(p, dtype=object) for p in groups]))[0]
+    if names is not None:
+        subjects = pd.factorize(names.astype(object))[0]
         codes = subjects if subjects.max() + 1 >= MIN_GROUPS else codes
     is_held_out = np.isin(codes, choose(codes.max() + 1, seed))
     train, held_out = (np.flatnonzero(is_held_out == value).tolist() for value in (False, True))

@@ -15,7 +15,7 @@ from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import Windows
-from braindecode_pars.windows.preprocessing import Preprocessing, agreed, counted
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class EncoderStart:
         """
         # An encoder processes single channels, so its card contains no channel names.
         descriptions = [replace(self.preprocessing, channels=None)]
-        descriptions += [agreed(counted(part.column("preprocessing"))) for part in parts[1:]]
+        descriptions += [agreed(part.column("preprocessing")) for part in parts[1:]]
         plan: Any = self.settings
         batches = [batch for row in net.history for batch in row["batches"]]
         # The batch that was interrupted by Ctrl-C has no size.

@@ -80,7 +80,7 @@ def fine_tuning_net(
     params = {**vars(estimator), **estimator.fine_tuning_}
     net, objective = _objective(estimator, train, class_weights)
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
-    loader: dict[str, Any] = {"iterator_train": examples.WindowLoader}
+    loader: dict[str, Any] = {}
     if params["augmentation"] is not None:
         # A copy of the transforms that uses its own random state. In braindecode's transforms, it
         # is the attribute ``rng``, also in nested transforms.
@@ -90,7 +90,7 @@ def fine_tuning_net(
             for part in transform.modules():
                 if hasattr(part, "rng"):
                     part.rng = rng
-        loader |= dict(iterator_train=AugmentedDataLoader, iterator_train__transforms=transforms)
+        loader = dict(iterator_train=AugmentedDataLoader, iterator_train__transforms=transforms)
     return net(
         module,
         optimizer=torch.optim.AdamW,
@@ -99,7 +99,6 @@ def fine_tuning_net(
         lr=params["finetune_lr"],
         batch_size=int(params["finetune_batch_size"]),  # torch does not accept NumPy integers
         iterator_train__shuffle=True,
-        iterator_valid=examples.WindowLoader,
         train_split=None,
         max_epochs=n_epochs(params, train),
         callbacks=_callbacks(params, frozen, restore_best=valid is not None),

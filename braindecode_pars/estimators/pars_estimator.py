@@ -805,7 +805,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         targets = _targets(windows, y)
         known = ~np.isnan(targets)
         if sample_weight is not None:
-            sample_weight = labels.check_weights(sample_weight, len(windows))[known]
+            sample_weight = labels.check_weights(sample_weight, len(windows), known)
         predicted = self.predict(windows)[known]
         if labels.are_equal(targets[known]):
             checks.warn_user(

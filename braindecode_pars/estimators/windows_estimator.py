@@ -410,12 +410,11 @@ def preprocessing_of(
         If the preprocessing differs between recordings, or if ``preprocessing`` contradicts the
         metadata that is stored with the windows.
     """
-    counts = preprocessing.counted(windows.column("preprocessing"))
-    if differing := preprocessing.disagreements(counts):
-        checks.warn_user(
-            f"Preprocessing differs between the recordings of X ({'; '.join(differing)}). Apply "
-            "the same preprocessing to all recordings."
-        )
+    counts = Counter(windows.column("preprocessing"))
+    most_common, _ = counts.most_common(1)[0]
+    beginning = "Preprocessing differs between the recordings of X"
+    entries = preprocessing.FIELDS
+    warn_of_differences(most_common, windows, beginning, entries, expected_in="in other recordings")
     names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
     recorded = replace(
         preprocessing.agreed(counts),
@@ -451,7 +450,7 @@ def warn_of_differences(
 ) -> None:
     """Warn once if preprocessing entries of windows differ from the expected preprocessing."""
     counts: Counter[preprocessing.Difference] = Counter()
-    for actual, n in preprocessing.counted(windows.column("preprocessing")).items():
+    for actual, n in Counter(windows.column("preprocessing")).items():
         differing = preprocessing.differences(expected, actual)
         counts.update({entry: n for entry in differing if entry.name in names})
     if counts:

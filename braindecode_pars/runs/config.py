@@ -55,12 +55,12 @@ class RunConfig(settings.PretrainingSettings):
     ----------
     task, task_params, max_steps, minutes, sham, lr, weight_decay, warmup, precision, compile
         See :class:`~braindecode_pars.pretraining.PretrainingSettings`. ``task`` is a name in
-        ``PRETEXT_TASKS``, or a class in a file, such as ``"my_task.py:Slope"``; file and class are
-        then replaced by the name of the task.
+        ``PRETEXT_TASKS``, or a class in a file, such as ``"my_task.py:Slope"``. A class in a file
+        is replaced by the name of its task.
     epochs : int | None
         Number of epochs of the run and of the learning-rate schedule: linear warm-up, then cosine
-        decay to zero. If None, a tenth of the subjects of the store (at least one) is held out, and
-        the run continues while the held-out loss decreases; see
+        decay to zero. If None, a tenth of the subjects of the store (at least one) is held out. The
+        run then continues while the held-out loss decreases, see
         :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     batch_size : int
         Number of examples in a step, summed over all processes.

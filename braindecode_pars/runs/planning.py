@@ -105,7 +105,6 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     # Number and duration of steps.
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
     device = computing.find_device(config.device)
-    is_cpu = device.type == "cpu"
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
     if config.batch_size % n_devices:  # the batch cannot be divided equally
         n_devices = 1
@@ -119,27 +118,19 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     if config.epochs is None:  # maximum number of steps
         by_time = 60 * (config.minutes or math.inf) * rate * n_devices / config.batch_size
         n_steps = math.ceil(min(by_time, config.step_limit))  # by_time if step_limit is NaN
+    checkpoint_bytes = run_folder.N_CHECKPOINTS * _CHECKPOINT_BYTES * parameters
     return RunPlan(
         parameters=parameters,
         steps_per_epoch=steps_per_epoch,
         n_steps=n_steps,
         store_bytes=corpus.store_bytes,
-        run_bytes=run_folder.N_CHECKPOINTS * _CHECKPOINT_BYTES * parameters
-        + 4 * computing.n_parameters(task.encoder),
-        device=f"CPU, {torch.get_num_threads()} threads"
-        if is_cpu
-        else computing.device_name(device),
+        run_bytes=checkpoint_bytes + 4 * computing.n_parameters(task.encoder),
+        device=computing.device_name(device),
         n_devices=n_devices,
         measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
         hours=n_steps * config.batch_size / rate / n_devices / 3600,
     )
-
-
-def noise_for(task: base.PretextTask, n_windows: int, n_chans: int) -> torch.Tensor:
-    """Return noise in the input shape of a task, with ``n_chans`` for tasks on all channels."""
-    channel_axis = [n_chans] * (task.encoder_kind == SPACE_TIME)
-    return torch.randn(n_windows, *channel_axis, task.n_times)
 
 
 def _measured(
@@ -149,8 +140,11 @@ def _measured(
     settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)
     net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
 
+    channel_axis = [n_chans] if task.encoder_kind == SPACE_TIME else []
+
     def seconds(n_windows: int) -> float:
-        batch = noise_for(task, n_windows, n_chans), torch.zeros(n_windows)
+        noise = torch.randn(n_windows, *channel_axis, task.n_times)
+        batch = noise, torch.zeros(n_windows)
         start = time.perf_counter()
         net.train_step(batch)["loss"].item()  # waits for the device
         return time.perf_counter() - start
@@ -168,13 +162,6 @@ def _measured(
 
 #: Bytes per sample in a store of the default type, int16.
 _SAMPLE_BYTES = 2
-
-_RULES = dict(
-    n_windows=checks.integer(1),
-    n_chans=checks.integer(1),
-    sfreq=checks.positive(),
-    window_seconds=checks.positive(),
-)
 
 
 class CorpusSize(NamedTuple):
@@ -228,7 +215,9 @@ class CorpusSize(NamedTuple):
         TypeError, ValueError
             If a number is not positive.
         """
-        checks.check_parameters(locals(), _RULES, "CorpusSize")
+        checks.check_positive(
+            n_windows=n_windows, sfreq=sfreq, window_seconds=window_seconds, n_chans=n_chans
+        )
         n_samples = n_windows * round(window_seconds * sfreq) * n_chans
         return cls(n_windows, float(sfreq), n_samples * _SAMPLE_BYTES, n_chans)
 

@@ -581,7 +581,7 @@ class EpochRecord(skorch.callbacks.Callback):
     """Callback that completes the history of an epoch and writes metrics and a checkpoint.
 
     Losses are averaged over all processes. The callback adds ``step``, ``lr``, ``seconds`` and
-    ``windows_per_second`` to the row of the epoch, and removes the rows of the batches, which would
+    ``windows_per_second`` to the row of the epoch. It removes the rows of the batches, which would
     fill memory and checkpoints in a run of millions of steps. The first process writes
     ``metrics.csv``, with one row per completed epoch, and a checkpoint that contains the history.
 
@@ -596,19 +596,19 @@ class EpochRecord(skorch.callbacks.Callback):
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         row = net.history[-1]
-        losses = {name: loss for name, loss in row.items() if name.startswith("train_loss")}
-        row.update({name: net.agreed(loss) for name, loss in losses.items()})
-        row["batches"] = []
-        row["step"] = row["epoch"] * net.steps_per_epoch
-        row["lr"] = net.optimizer_.param_groups[0]["lr"]
-        row["seconds"] = row["dur"]
-        row["windows_per_second"] = net.batch_size * net.steps_per_epoch / row["dur"]
+        losses = [name for name in row if name.startswith("train_loss")]
+        row.update({name: net.agreed(row[name]) for name in losses})
+        row.update(
+            batches=[],
+            step=row["epoch"] * net.steps_per_epoch,
+            lr=net.optimizer_.param_groups[0]["lr"],
+            seconds=row["dur"],
+            windows_per_second=net.batch_size * net.steps_per_epoch / row["dur"],
+        )
         if self.folder is not None:
-            losses = dict.fromkeys(
-                n for row in net.history for n in row if n.startswith(("train_loss", "valid_loss"))
-            )
-            columns = ["epoch", "step", *losses, "lr", "seconds", "windows_per_second"]
-            table = pd.DataFrame([*net.history], columns=columns)
+            table = pd.DataFrame([*net.history])
+            losses = [name for name in table if name.startswith(("train_loss", "valid_loss"))]
+            table = table[["epoch", "step", *losses, "lr", "seconds", "windows_per_second"]]
             text = table.to_csv(index=False, na_rep="nan", lineterminator="\n")
             files.replace_file(self.folder.metrics, text)
             checkpoint = Checkpoint.of(net, row["step"], self.folder.run_id)

@@ -24,8 +24,8 @@ class Steps(torch.utils.data.Dataset):
 
     A pass over the data visits each recording once per complete window, in random order. Each visit
     draws a random crop of a random channel (section 2.5 of the paper). If the store has proportions
-    of corpora, a pass visits only a random part of the larger corpora, so that the numbers of
-    examples have the ratio of the proportions. The visited part differs between passes.
+    of corpora, a pass visits only a random part of the larger corpora. The numbers of examples then
+    have the ratio of the proportions. The visited part differs between passes.
 
     A step may contain the end of one pass and the start of the next pass. The data of a step depend
     only on the seed and the step number; earlier reads and the numbers of processes and data
@@ -72,11 +72,6 @@ class Steps(torch.utils.data.Dataset):
     def __post_init__(self) -> None:
         store, self.sfreq = self.store, self.store.sfreq
         lengths = [self.n_times] if isinstance(self.n_times, int) else list(self.n_times)
-        if min(lengths) < 1:
-            raise ValueError(
-                f"The crops have {min(lengths)} samples at {self.sfreq:g} Hz, but must have at "
-                "least one. Increase window_seconds."
-            )
         self.crop_lengths, self.n_times = lengths, max(lengths)
         n_times, n_examples = self.n_times, self.batch_size // self.n_processes
         self.process_examples = slice(self.process * n_examples, (self.process + 1) * n_examples)
@@ -86,13 +81,13 @@ class Steps(torch.utils.data.Dataset):
         self.lengths = recordings["n_times"].to_numpy()
         self.n_chans = recordings["ch_names"].map(len).to_numpy()
         self.first_signals = recordings["first_signal"].to_numpy()
-        self.window_ends = (self.lengths // n_times).cumsum()
-        if self.window_ends[-1] == 0:
+        if min(lengths) < 1 or n_times > self.lengths.max():
             raise ValueError(
-                f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), but the longest "
-                f"of {len(recordings)} recordings has only {self.lengths.max()} "
-                f"({self.lengths.max() / store.sfreq:g} s). Decrease window_seconds."
+                f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), but must have 1 "
+                f"to {self.lengths.max()} samples, the length of the longest of {len(recordings)} "
+                "recordings. Change window_seconds."
             )
+        self.window_ends = (self.lengths // n_times).cumsum()
 
         # Windows of each corpus, and their number in a pass. Empty if the store has no proportions.
         corpora = recordings["corpus"].to_numpy().repeat(self.lengths // n_times)

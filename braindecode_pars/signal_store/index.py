@@ -32,8 +32,6 @@ _CHECKSUM = b'"checksum": '
 
 #: Data types of stored samples, little-endian in the file. Version 0.2.0 wrote float16.
 DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
-#: Number of samples that are scaled at once, so that they fit into the cache of a CPU core.
-_CACHED = 100_000
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,16 @@ class StoredRecording:
     def subject(self) -> Any:
         """Subject, with the corpus in front if the description has one; None if unknown."""
         subject = self.description.get("subject")
-        return (
-            None if subject is None else subjects.in_corpus(self.description.get("corpus"), subject)
-        )
+        return None if subject is None else subjects.in_corpus(self.corpus, subject)
+
+    @property
+    def corpus(self) -> str | None:
+        """Name of the corpus; None if unknown."""
+        return self.description.get("corpus")
 
     @property
     def split(self) -> str | None:
+        """Split, such as "train"; None if unknown."""
         return self.description.get("split")
 
     @cached_property
@@ -156,15 +158,9 @@ class SampleFile:
         all_crops = sliding_window_view(self.flat, n_times)
         if self.dtype == "float32":
             return all_crops[firsts]
-        # Read and scale in blocks that fit into the cache.
-        values = np.empty((len(firsts), n_times), np.float32)
-        n_crops = max(1, _CACHED // n_times)
-        for start in range(0, len(firsts), n_crops):
-            rows = slice(start, start + n_crops)
-            block = values[rows]
-            block[...] = all_crops[firsts[rows]]
-            block *= scale[rows, None]
-            block += offset[rows, None]
+        values = all_crops[firsts].astype(np.float32)
+        values *= scale[:, None]
+        values += offset[:, None]
         return values
 
 
@@ -255,13 +251,11 @@ class Index:
         entries = {"format": FORMAT, "version": VERSION, **vars(self)}
         del entries["recordings"]
         lines = ",\n".join(recording.line for recording in self.recordings)
-        head = json.dumps(entries, indent=1, allow_nan=False, default=files.plain).removesuffix(
-            "\n}"
-        )
+        head = json.dumps(entries, indent=1, allow_nan=False, default=files.plain)
+        head = head.removesuffix("\n}")
         body = f'{head},\n "recordings": [\n{lines}\n ],\n '.encode()
-        files.replace_file(
-            folder / INDEX, body + _CHECKSUM + f'"{files.checksum_of(body)}"\n}}\n'.encode()
-        )
+        end = f'"{files.checksum_of(body)}"\n}}\n'.encode()
+        files.replace_file(folder / INDEX, body + _CHECKSUM + end)
 
 
 WINDOWS = "windows.csv"
@@ -314,13 +308,7 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     if not described:
         return b""
     table = folder / WINDOWS
-    if not table.is_file():
-        raise FileNotFoundError(
-            f"{table} is missing. Restore it from another copy of the store, or create the store "
-            "again."
-        )
-    with table.open("rb") as file:
-        content = file.read(described["n_bytes"])  # another process may be extending it
+    content = table.read_bytes()[: described["n_bytes"]]  # another process may be extending it
     if files.checksum_of(content) != described["checksum"]:
         raise ValueError(
             f"{table} is damaged or was edited: its checksum does not match the index. Restore "
@@ -497,7 +485,7 @@ class StoredRaw(mne.io.BaseRaw):
             orig_format="single",
             verbose="error",
         )
-        self._preprocessing = recording.preprocessing
+        self._preprocessing = recording.known_preprocessing
         self._first_state = self._state
 
     def _read_segment_file(
@@ -536,5 +524,5 @@ class StoredRaw(mne.io.BaseRaw):
         return dict(
             reader=SignalReader(extras["crops"]),
             base=extras["first_signal"],
-            preprocessing=Preprocessing.of(self._preprocessing),
+            preprocessing=self._preprocessing,
         )

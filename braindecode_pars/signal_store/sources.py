@@ -22,12 +22,6 @@ from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
 from braindecode_pars.windows import recorded_steps
 from braindecode_pars.windows.preprocessing import Preprocessing
 
-ACCEPTED = (
-    "a BaseConcatDataset of continuous recordings or of windows, a folder of recordings "
-    f"({', '.join(search.ENDINGS)}), a folder of a Zarr dataset, or one or several "
-    "ContinuousCorpus objects"
-)
-
 
 @dataclass(frozen=True)
 class StoredForm:
@@ -171,8 +165,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
 
     A single artifact of one volt would reduce the EEG of the channel to a few distinct int16
     numbers. Therefore, the range is reduced if a step would be larger than a twentieth of the
-    typical standard deviation, and samples outside the range are clipped;
-    :func:`_robust_range` describes the rule.
+    typical standard deviation (see :func:`_robust_range`). Samples outside the range are clipped.
 
     Parameters
     ----------
@@ -210,14 +203,13 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
             f"channel {checks.format_list(names, 5)} contains NaN or infinite samples."
         )
     n_chans = len(signals)
-    stored = np.empty(signals.shape, DTYPES[dtype])
     scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)
     n_clipped, coarse = np.zeros(n_chans, int), np.zeros(n_chans, bool)
+    if dtype == "float32":
+        return signals.astype(DTYPES[dtype]), scale, offset, n_clipped, coarse
+    stored = np.empty(signals.shape, DTYPES[dtype])
     # Channel by channel, because a recording of several hours in float64 requires much memory.
     for channel, values in enumerate(signals):
-        if dtype == "float32":
-            stored[channel] = values
-            continue
         lowest, highest = float(low[channel]), float(high[channel])
         if lowest == highest:
             scale[channel], offset[channel] = 0.0, lowest
@@ -296,8 +288,8 @@ class Source:
     description : dict
         Numbers and strings that describe the recording.
     state : dict
-        State to detect a later change: size and modification time of a file; for a recording in
-        memory, length, channels, sampling rate and checksum of the labels.
+        State to detect a later change. For a file, its size and modification time. For a recording
+        in memory, its length, channels, sampling rate and the checksum of its labels.
     origin : Path | mne.io.BaseRaw
         Recording file, or recording in memory.
     problem : str | None
@@ -334,8 +326,8 @@ class Source:
         Raises
         ------
         ValueError
-            If the file is damaged, or ``problem`` is set. If the
-            recording has no labeled window, although its recipe creates labeled windows.
+            If the file is damaged, or ``problem`` is set. If the recording has no labeled window,
+            although its recipe creates labeled windows.
         """
         if self.problem is not None:
             raise ValueError(self.problem)
@@ -354,7 +346,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-        Dataset; one or several corpora; or folder, of recordings or of a Zarr dataset of
+        Dataset; one or several corpora; folder of recordings; or folder of a Zarr dataset of
         braindecode.
     subject : callable | str | None
         See :func:`~braindecode_pars.recordings.search.subject_finder`.
@@ -436,19 +428,18 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     if len(corpora) < len(candidates):
         return []
     names = [corpus.name for corpus in corpora]
-    for corpus in corpora:
-        if names.count(corpus.name) > 1:
-            raise ValueError(
-                f"recordings contains the corpus {corpus.name} twice. Pass it once, with the "
-                "folder that contains all of its recordings."
-            )
-        labels, first_labels = (c.settings.get("classes") or ["none"] for c in (corpus, corpora[0]))
-        if labels != first_labels:
-            raise ValueError(
-                f"Corpora in one store must have the same classes, but {corpora[0].name} has the "
-                f"classes {', '.join(first_labels)}, and {corpus.name} has {', '.join(labels)}. "
-                "Create one store per corpus."
-            )
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ValueError(
+            f"recordings contains the corpus {repeated.pop()} twice. Pass it once, with the folder "
+            "that contains all of its recordings."
+        )
+    classes = {corpus.name: corpus.settings.get("classes") or ["none"] for corpus in corpora}
+    if any(labels != classes[names[0]] for labels in classes.values()):
+        texts = [f"{name}: {', '.join(labels)}" for name, labels in classes.items()]
+        raise ValueError(
+            f"Corpora in one store must have the same classes, got {'; '.join(texts)}. Create one "
+            "store per corpus."
+        )
     return corpora
 
 
@@ -469,7 +460,10 @@ def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> 
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [(dataset, transforms)]
-    raise TypeError(f"recordings must be {ACCEPTED}; it contains a {type(dataset).__name__}.")
+    raise TypeError(
+        "recordings must be a dataset of continuous recordings or of windows, a folder, or one or "
+        f"several ContinuousCorpus objects. A {type(dataset).__name__} is not supported."
+    )
 
 
 def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:

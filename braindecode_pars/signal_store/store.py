@@ -2,11 +2,10 @@
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,6 +30,7 @@ from braindecode_pars.signal_store.index import (
 )
 from braindecode_pars.windows import duplicates
 from braindecode_pars.windows.convert import windows_of
+from braindecode_pars.windows.picking import check_channels
 from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
@@ -39,9 +39,6 @@ log = logging.getLogger(__name__)
 _RULES = dict(
     dtype=checks.choice("int16", "float32"),
     on_error=checks.choice("raise", "warn"),
-    n_jobs=checks.ParameterRule(
-        "a number of processes, or -1", (Integral,), lambda value: value != 0
-    ),
 )
 _LARGE_STORE = 1 << 30  # minimum size in bytes of a store that is verified with a progress bar
 _COMPARED_SECONDS = 10.0  # window length in seconds for the detection of duplicate recordings
@@ -130,7 +127,7 @@ class SignalStore:
         low: float | None = None,
         high: float | None = None,
         mains: float | None = None,
-        channels: Iterable[str] | None = None,
+        channels: Sequence[str] | None = None,
         reference: str | None = None,
         subject: search.Subject = None,
         shares: Mapping[str, float] | None = None,
@@ -164,8 +161,8 @@ class SignalStore:
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
             cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
-            stored as the segments between its gaps, with the suffixes #1, #2 and so on, so that no
-            crop or window contains a gap.
+            stored as the segments between its gaps, so that no crop or window contains a gap. The
+            names of the segments have the suffixes #1, #2 and so on.
 
             A folder with a Zarr dataset of braindecode, such as a download from the Hugging Face
             Hub, is read as this dataset, with its windows and preprocessing (requires the extra
@@ -181,7 +178,7 @@ class SignalStore:
         low, high, mains : float | None
             Cutoff frequencies of the high-pass and the low-pass filter, and line frequency for the
             notch filter, in Hz. If None, the filter is omitted.
-        channels : iterable of str | None
+        channels : sequence of str | None
             Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also
             keeps ``EEG C3-REF``. Recordings may lack some of the channels; a channel that no
             recording contains causes a warning. If None, all EEG channels that are not marked as
@@ -193,10 +190,10 @@ class SignalStore:
             New reference: "average" is the average of the stored channels of the recording. If
             None, the reference is unchanged.
         subject : callable | str | None
-            Function that returns the subject of a file from its path relative to the folder; or a
-            regular expression that is searched for in this path and whose only group matches the
+            Function that returns the subject of a file from its path relative to the folder. Or a
+            regular expression that is searched for in this path; its only group must match the
             subject. If None, BIDS (``sub-``), the corpora of Temple University and the records of
-            PhysioNet challenges are recognized; for other paths, the subject is the name of the
+            PhysioNet challenges are recognized. For other paths, the subject is the name of the
             top-level folder, or the file name if there is no folder. For a dataset, the subject is
             the entry ``subject`` of the descriptions.
         shares : mapping of str to float | None
@@ -247,9 +244,7 @@ class SignalStore:
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
         checks.check_parameters(dict(reading, dtype=dtype), _RULES)
-        if isinstance(channels, str) or not isinstance(channels, Iterable | None):
-            raise TypeError(f"channels must be a list of channel names, got {channels!r}.")
-        channels = None if channels is None else list(channels)
+        channels = None if channels is None else check_channels(channels)
         path = Path(path).expanduser()
         preparation = sources.StoredForm(sfreq, low, high, mains, channels, reference)
         writing.create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
@@ -329,20 +324,20 @@ class SignalStore:
         channels, that were outside the range of the data type. ``corpus`` is the name of the
         corpus, or None. ``split`` is a split such as "train", or None.
         """
-        return pd.DataFrame(
-            dict(
-                name=[recording.name for recording in self._recordings],
-                subject=pd.Series([r.subject for r in self._recordings], dtype=object),
-                ch_names=[recording.ch_names for recording in self._recordings],
-                n_times=[recording.n_times for recording in self._recordings],
-                first_signal=self._first_signal,
-                n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
-                corpus=pd.Series(
-                    [r.description.get("corpus") for r in self._recordings], dtype=object
-                ),
-                split=pd.Series([r.split for r in self._recordings], dtype=object),
-            )
+        rows = self._recordings
+        columns = dict(
+            name=[recording.name for recording in rows],
+            subject=[recording.subject for recording in rows],
+            ch_names=[recording.ch_names for recording in rows],
+            n_times=[recording.n_times for recording in rows],
+            first_signal=self._first_signal,
+            n_clipped=[sum(recording.clipped.values()) for recording in rows],
+            corpus=[recording.corpus for recording in rows],
+            split=[recording.split for recording in rows],
         )
+        texts = ("subject", "corpus", "split")
+        columns |= {name: pd.Series(columns[name], dtype=object) for name in texts}
+        return pd.DataFrame(columns)
 
     @property
     def preprocessing(self) -> Preprocessing:
@@ -426,10 +421,6 @@ class SignalStore:
             If a crop exceeds its signal. The message contains the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
-        if starts.shape != signals.shape or starts.dtype.kind not in "iu":
-            raise ValueError(
-                f"starts must contain one integer for each of the {len(signals)} signals."
-            )
         checks.integer(1).check("n_times", n_times)
         outside = (starts < 0) | (starts > self._length[signals] - n_times)
         if outside.any():
@@ -445,12 +436,11 @@ class SignalStore:
     def _check_signals(self, signals: np.ndarray) -> np.ndarray:
         """Return numbers of signals as an array after checking that these signals exist."""
         signals = np.asarray(signals)
-        if signals.ndim != 1 or signals.dtype.kind not in "iu":
-            raise TypeError(f"signals must be 1-D integers, got {signals.dtype} {signals.shape}.")
-        if len(signals) and (signals.min() < 0 or signals.max() >= len(self)):
+        is_vector = signals.ndim == 1 and signals.dtype.kind in "iu"
+        if not is_vector or (signals < 0).any() or (signals >= len(self)).any():
             raise IndexError(
-                f"The requested numbers of signals range from {signals.min()} to {signals.max()}, "
-                f"but the store has the signals 0 to {len(self) - 1}."
+                f"signals must be integers from 0 to {len(self) - 1}, shape (batch,), got "
+                f"{signals!r}."
             )
         return signals
 
@@ -533,8 +523,6 @@ class SignalStore:
 
     def _as_list(self, subjects: Iterable) -> list:
         """Return subjects as a list after checking that the store contains them."""
-        if isinstance(subjects, str):
-            raise TypeError(f"subjects must be a list of subjects, got the string {subjects!r}.")
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
@@ -562,13 +550,11 @@ class SignalStore:
             If all recordings are shorter than a window.
         """
         checks.integer(1).check("n_times", n_times)
-        # At least one recording must have the length of a window.
         longest = max(self._recordings, key=lambda recording: recording.n_times)
         if longest.n_times < n_times:
             raise ValueError(
-                f"A window of {n_times} samples is longer than every recording in {self.path}: the "
-                f"longest recording, {longest.name}, has {longest.n_times} samples. Decrease "
-                "n_times."
+                f"A window of {n_times} samples is longer than every recording in {self.path}. The "
+                f"longest, {longest.name}, has {longest.n_times} samples. Decrease n_times."
             )
         table, sfreq = self.recordings, self.sfreq
         names = [tuple(ch_names) for ch_names in table["ch_names"]]
@@ -706,12 +692,11 @@ class SignalStore:
             unit=" recordings",
             disable=not verbose or self.n_bytes < _LARGE_STORE,
         )
-        altered: list[str] = []
-        for recording in bar:
-            stop = recording.first_sample + recording.n_samples
-            stored = self._samples.flat[recording.first_sample : stop]
-            if files.checksum_of(stored) != recording.checksum:
-                altered.append(recording.name)
+        altered = []
+        for r in bar:
+            stored = self._samples.flat[r.first_sample : r.first_sample + r.n_samples]
+            if files.checksum_of(stored) != r.checksum:
+                altered.append(r.name)
         if altered:
             raise ValueError(
                 f"{self._samples.file} was altered. Recordings whose checksum does not match: "

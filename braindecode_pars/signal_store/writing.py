@@ -153,7 +153,6 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
         If a proportion is not a positive number, or if the names in ``shares`` and ``corpora``
         differ.
     """
-    checks.instance("a dict from names of corpora to numbers", Mapping).check("shares", shares)
     if shares and set(shares) != set(corpora):
         names = ", ".join(corpora) or "no corpora of recipes"
         raise ValueError(
@@ -243,9 +242,7 @@ class _Writer:
     def commit(self) -> None:
         """Write all added recordings to disk: first the samples, then the index."""
         start = time.monotonic()
-        self.file.truncate(
-            self.n_bytes
-        )  # removes bytes that remained after a kill or on a full disk
+        self.file.truncate(self.n_bytes)  # without bytes left by a kill or on a full disk
         os.fsync(self.file.fileno())
         if self.table:
             table = bytes(self.table)
@@ -344,15 +341,11 @@ def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
         excluded = checks.format_list([*left_out])
         log.log(severity, "Excluded channels (not EEG, bad, or not in channels=): %s.", excluded)
     for kind, template in _WARNINGS.items():
-        problem_texts = [
-            f"{p.label} ({text})" for p in pieces for name, text in p.problems if name == kind
-        ]
-        if problem_texts:
-            checks.warn_user(template.format(checks.format_list(problem_texts, 20)))
+        texts = [f"{p.label} ({p.problems[kind]})" for p in pieces if kind in p.problems]
+        if texts:
+            checks.warn_user(template.format(checks.format_list(texts, 20)))
     # A recording with an implausible amplitude is reported separately.
-    log_amplitudes = {
-        p.label: p.log_amplitude for p in pieces if "amplitude" not in dict(p.problems)
-    }
+    log_amplitudes = {p.label: p.log_amplitude for p in pieces if "amplitude" not in p.problems}
     outliers = amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))
     if len(outliers):
         findings.warn(amplitudes.outlier_finding(outliers.tolist(), len(log_amplitudes)))
@@ -425,8 +418,8 @@ class Encoded(NamedTuple):
         Name in messages.
     left_out : list of str
         Names of channels that are not stored.
-    problems : list of (str, str)
-        Kind of each problem ("clipped", "coarse", "amplitude" or "rows"), and its details.
+    problems : dict of str to str
+        Details of each problem, by its kind ("clipped", "coarse", "flat", "amplitude" or "rows").
     log_amplitude : float
         Decimal logarithm of the median absolute deviation, to compare recordings. NaN for a flat
         recording.
@@ -438,7 +431,7 @@ class Encoded(NamedTuple):
     labels: pd.DataFrame | None
     label: str
     left_out: list[str]
-    problems: list[tuple[str, str]]
+    problems: dict[str, str]
     log_amplitude: float
 
 
@@ -504,9 +497,9 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             results.append(_encoded(source, name, piece, table, preparation, dtype))
         except Exception as error:
             results.append(_unusable(source, name, error))
-    if isinstance(results[0], Encoded):
-        row_omissions = [omission for omission in omissions if omission.what in ("rows", "signals")]
-        results[0].problems.extend(("rows", str(omission)) for omission in row_omissions)
+    rows = [str(omission) for omission in omissions if omission.what in ("rows", "signals")]
+    if rows and isinstance(results[0], Encoded):
+        results[0].problems["rows"] = "; ".join(rows)
     return results
 
 
@@ -562,14 +555,14 @@ def _encoded(
     # The samples of a file are in volts.
     volts_to_unit = 1.0 if isinstance(source.origin, Path) else applied.scale
     problem = amplitudes.amplitude_problem(excerpts, volts_to_unit)
-    problems = dict(
+    details = dict(
         clipped=", ".join(f"{ch} {n} of {n_times}" for ch, n in clipped.items()),
         coarse=", ".join(np.array(ch_names)[coarse]),
         flat=", ".join(as_trained.flat_clipped_channels(piece, ch_names)),
-        amplitude=problem and problem.text,
+        amplitude=problem.text if problem else "",
     )
+    problems = {kind: text for kind, text in details.items() if text}
     left_out = [ch for ch in piece.ch_names if ch not in ch_names]
-    problem_list = [(kind, text) for kind, text in problems.items() if text]
     label = source.label.replace(source.name, name)
     log_amplitude = float(np.log10(amplitude))
-    return Encoded(recording, stored, sfreq, labels, label, left_out, problem_list, log_amplitude)
+    return Encoded(recording, stored, sfreq, labels, label, left_out, problems, log_amplitude)

@@ -5,7 +5,6 @@ The checks read a limited number of windows, evenly spaced over the data.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -320,8 +319,6 @@ def warn_of_amplitude_outliers(
 ) -> None:
     """Warn of recordings and channels with outlying amplitudes, which suggest a wrong unit.
 
-    If a warning about a recording was issued when the recording was loaded, it is not repeated.
-
     Parameters
     ----------
     windows : Windows
@@ -338,58 +335,41 @@ def warn_of_amplitude_outliers(
         its recording by a factor of more than 30. Also if a channel is flat in the windows, or was
         flat or clipped in the file.
     """
-    by_recording = _log_amplitudes_by_recording(windows, log_amplitudes)
-    recording_amplitudes: dict[int, float] = {}
-    outlier_channels: dict[int, list[str]] = {}
-    names: dict[int, str] = {}
-    sources: dict[int, Any] = {}
-    for number, window_amplitudes in by_recording.items():
-        row = windows.recordings.loc[number]
-        recording_amplitudes[number], outliers = find_outlier_channels(
-            window_amplitudes, row["channels"].names
-        )
-        source = getattr(row["reader"], "source", None)
-        if getattr(source, "has_unit_mismatch", False):
-            continue
-        description = getattr(source, "description", None)
-        entries = {} if description is None else description
-        names[number] = entries.get("file") or f"recording {number + 1} (subject {row['subject']})"
-        flat_clipped = filter(None, entries.get(FLAT_CLIPPED_CHANNELS, "").split(", "))
-        if channels := [*dict.fromkeys([*flat_clipped, *outliers])]:
-            outlier_channels[number] = channels
-        sources[number] = source
-    # NaN means that all channels are flat.
-    amplitudes = pd.Series(recording_amplitudes, dtype=float).fillna(-np.inf)
-    scale = agreed(windows.recordings["preprocessing"]).scale
-    varying = amplitudes[np.isfinite(amplitudes)]
-    volts = 10 ** varying.median() / scale if scale and len(varying) else _TYPICAL_AMPLITUDE
-    # fit issues this warning separately.
-    if log_amplitudes is None and (problem := _problem_in_volts(volts)):
-        findings.warn(problem)
-    if recordings := [number for number in find_outlier_recordings(amplitudes) if number in names]:
-        findings.warn(outlier_finding([names[number] for number in recordings], len(amplitudes)))
-    if outlier_channels:
-        pairs = [(names[number], channels) for number, channels in outlier_channels.items()]
-        findings.warn(outlier_channels_finding(pairs))
-    # Marked only when recordings are loaded, because a fit may hide its warnings.
-    for number in {*recordings, *outlier_channels} if log_amplitudes is None else ():
-        with suppress(AttributeError):  # arrays
-            sources[number].has_unit_mismatch = True
-
-
-def _log_amplitudes_by_recording(
-    windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None
-) -> dict[int, list[np.ndarray]]:
-    """Group log amplitudes by recording. If None, read five windows per recording."""
+    is_fit = log_amplitudes is not None
+    recordings = windows.table["recording"].to_numpy()
     if log_amplitudes is None:
         rows_by_recording = windows.table.groupby("recording").indices.values()
         chosen = [int(i) for rows in rows_by_recording for i in rows[evenly_spaced(len(rows), 5)]]
         log_amplitudes = {i: log_amplitudes_of(windows[i]) for i in chosen}
     by_recording: dict[int, list[np.ndarray]] = {}
     for i, window_amplitudes in log_amplitudes.items():
-        recording = int(windows.table["recording"].iloc[i])
-        by_recording.setdefault(recording, []).append(window_amplitudes)
-    return by_recording
+        by_recording.setdefault(int(recordings[i]), []).append(window_amplitudes)
+    names: list[str] = []
+    amplitudes: list[float] = []
+    outlier_channels: list[tuple[str, list[str]]] = []
+    for number, values in by_recording.items():
+        row = windows.recordings.loc[number]
+        description = getattr(getattr(row["reader"], "source", None), "description", None)
+        entries = {} if description is None else description
+        name = entries.get("file") or f"recording {number + 1} (subject {row['subject']})"
+        amplitude, outliers = find_outlier_channels(values, row["channels"].names)
+        names.append(name)
+        amplitudes.append(amplitude)
+        flat_clipped = filter(None, entries.get(FLAT_CLIPPED_CHANNELS, "").split(", "))
+        if channels := [*dict.fromkeys([*flat_clipped, *outliers])]:
+            outlier_channels.append((name, channels))
+    # NaN means that all channels are flat.
+    table = pd.Series(amplitudes, names, dtype=float).fillna(-np.inf)
+    scale = agreed(windows.recordings["preprocessing"]).scale
+    varying = table[np.isfinite(table)]
+    volts = 10 ** varying.median() / scale if scale and len(varying) else _TYPICAL_AMPLITUDE
+    # fit issues this warning separately.
+    if not is_fit and (problem := _problem_in_volts(volts)):
+        findings.warn(problem)
+    if len(outlier_recordings := find_outlier_recordings(table)):
+        findings.warn(outlier_finding(outlier_recordings.tolist(), len(table)))
+    if outlier_channels:
+        findings.warn(outlier_channels_finding(outlier_channels))
 
 
 def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | None) -> None:

@@ -44,14 +44,19 @@ def as_windows(
     Parameters
     ----------
     X : Any
-        Input: a braindecode windows dataset, a torch Subset or ConcatDataset of windows datasets, a
-        skorch SliceDataset, an mne.Epochs, a list of datasets or Epochs (which are concatenated), a
-        list of windows or tuples, an array of shape (n_windows, n_chans, n_times), or a SignalStore
-        or its windows.
+        Input, one of
+
+        - a braindecode windows dataset;
+        - a torch Subset or ConcatDataset of windows datasets, or a skorch SliceDataset;
+        - an mne.Epochs;
+        - a list of datasets, Windows or Epochs, which are concatenated;
+        - a list of windows, or of tuples whose first element is a window;
+        - an array or a tensor of shape (n_windows, n_chans, n_times);
+        - a SignalStore or its windows.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
         Labels and subjects, which replace the labels and subjects of ``X``. If None, they are taken
-        from ``X``. The labels of an mne.Epochs are its event codes, and its subjects are the column
-        ``subject`` of its metadata, if this column exists.
+        from ``X``. For an mne.Epochs, the labels are the event codes, and the subjects are the
+        column ``subject`` of the metadata, if this column exists.
     sfreq : float | None
         Sampling rate in Hz. Only needed if the input does not contain the sampling rate.
     n_times : int | None
@@ -132,11 +137,10 @@ class _Part(NamedTuple):
     names: Mapping[str, Any] | None = None
 
 
-#: Names of metadata columns that do not become additional columns of the table of windows: columns
-#: of the two tables, and columns of braindecode that are stored under another name.
-_RESERVED_COLUMNS = {"recording", "item", "start", "stop", "label", "subject", "split"} | {
-    *("i_start_in_trial", "i_stop_in_trial", "target")
-}
+#: Columns of the two tables, which metadata of the same name do not replace.
+_COLUMNS = {"recording", "item", "start", "stop", "label", "subject", "split"}
+#: Metadata of braindecode that are stored under another name.
+_RENAMED = {"i_start_in_trial", "i_stop_in_trial", "target"}
 
 
 def _part(
@@ -154,15 +158,15 @@ def _part(
     unknown = np.full(n, -1)
     defaults = dict(recording=np.zeros(n, int), item=unknown, start=unknown, stop=unknown)
     fields = {} if metadata is None else {str(name): metadata[name].to_numpy() for name in metadata}
-    extra = {name: values for name, values in fields.items() if name not in _RESERVED_COLUMNS}
+    extra = {name: values for name, values in fields.items() if name not in _COLUMNS | _RENAMED}
     return _Part(recordings, defaults | extra | columns, names)
 
 
-def _items_of(X: Any, columns: dict[str, np.ndarray] | None = None) -> _Part:
+def _items_of(X: Any, columns: Mapping[str, np.ndarray]) -> _Part:
     """Return the windows ``X[0]``, ``X[1]``, ... of an input without metadata."""
     if isinstance(X, np.ndarray) and X.ndim != 3:
         raise ValueError(f"X has shape {X.shape}, expected (n_windows, n_chans, n_times).")
-    return _part([dict(reader=ItemReader(X))], {"item": np.arange(len(X)), **(columns or {})})
+    return _part([dict(reader=ItemReader(X))], {"item": np.arange(len(X)), **columns})
 
 
 def _part_of(X: Any) -> _Part:
@@ -173,7 +177,7 @@ def _part_of(X: Any) -> _Part:
             labels = {} if X.y is None else {"label": X.y}
             return _Part(X.recordings.to_dict("records"), columns | labels, X.label_names)
         case np.ndarray() | torch.Tensor():
-            return _items_of(plain_array(X))
+            return _items_of(plain_array(X), {})
         case mne.BaseEpochs():
             return _read_epochs(X)
         case EEGWindowsDataset() | WindowsDataset():
@@ -191,7 +195,7 @@ def _part_of(X: Any) -> _Part:
         case Sequence() if not isinstance(X, str):
             return _read_list(X)
         case Dataset() if hasattr(X, "__len__"):
-            return _items_of(X)
+            return _items_of(X, {})
     raise TypeError(
         f"X is a {type(X).__name__}. Pass a braindecode windows dataset, the X returned by "
         "as_sklearn, a list of windows, an mne.Epochs, an array of shape (n_windows, n_chans, "
@@ -299,20 +303,12 @@ def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
 def _read_list(X: Sequence) -> _Part:
     """Return the windows of a list. The type of the first item decides how the list is read."""
     first: Any = X[0] if len(X) else None
-    if isinstance(first, mne.BaseEpochs | mne.io.BaseRaw | Dataset):
+    if isinstance(first, mne.BaseEpochs | mne.io.BaseRaw | Dataset | Windows):
         # Indexing of Epochs by scikit-learn gives a list of Epochs.
         return _joined([_part_of(item) for item in X])
-    is_tuple = isinstance(first, tuple | list) and len(first) > 1 and np.ndim(first[0]) == 2
-    if not is_tuple:
-        return _items_of(X)
     # Tuples (window, label, ...), as returned by the datasets of braindecode.
-    for i, item in enumerate(X):
-        if not isinstance(item, tuple | list) or len(item) != len(first):
-            raise ValueError(
-                f"Item {i} of X ({type(item).__name__}) is not a tuple of length {len(first)}, the "
-                "length of item 0. All items must be tuples of the same length."
-            )
-    return _items_of(X, {"label": as_column([item[1] for item in X])})
+    is_labeled = isinstance(first, tuple) and len(first) > 1
+    return _items_of(X, {"label": as_column([item[1] for item in X])} if is_labeled else {})
 
 
 # From parts to the two tables -------------------------------------------------------------------
@@ -386,12 +382,6 @@ def _table(part: _Part) -> Windows:
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     """Convert labels or subjects to an array, and check that it has one entry per window."""
-    is_list = isinstance(values, Sequence) and not isinstance(values, str)
-    if not is_list and not hasattr(values, "__array__"):  # for example a dict
-        raise ValueError(
-            f"{name} must be an array or a list with one entry per window ({n_windows}), got "
-            f"{values!r}."
-        )
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)

@@ -127,9 +127,10 @@ def find_shared_samples(windows: Windows, n_train: int) -> dict[int, tuple[int, 
     beginning of each window, and at the local maxima of a filtered signal. The samples at these
     maxima do not depend on where the window begins. A segment is described by eight normalized
     random projections of the differences between its samples, so that a factor and an offset have
-    no effect. If two segments match, all samples that the windows share are compared. Therefore,
-    copies with other channels, or another order of channels, are not found, and neither are copies
-    with rounding errors above about 0.2 % of the differences between adjacent samples.
+    no effect. If two segments match, all samples that the windows share are compared. Copies
+    with other channels, or with another order of channels, are therefore not found. Copies with
+    rounding errors above about 0.2 % of the differences between adjacent samples are not found
+    either.
 
     Examples
     --------

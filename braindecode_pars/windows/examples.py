@@ -3,15 +3,14 @@
 Also converts braindecode windows datasets to the X, y and groups of scikit-learn.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from braindecode_pars._common.channel_names import electrode_positions
-from braindecode_pars._common.checks import check_parameters, check_same_rate, integer, optional
+from braindecode_pars._common.checks import check_parameters, integer, optional
 from braindecode_pars.windows import amplitudes, convert, labels, picking, table
 
 
@@ -36,31 +35,7 @@ class Examples(torch.utils.data.Dataset):
 
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[Any, Any]]:
         """Return several examples. Called by the DataLoader of torch to read a batch."""
-        return Batch(self.windows.read(positions), self.y[np.asarray(positions)])
-
-
-class Batch(list):
-    """List of examples that stores windows as one array if they were read as one array."""
-
-    def __init__(self, windows: np.ndarray | list[np.ndarray], y: np.ndarray):
-        super().__init__(zip(windows, y, strict=True))
-        self.windows = windows
-        self.y = y
-
-
-def _collate(items: list[tuple[np.ndarray, Any]]) -> list[torch.Tensor]:
-    """Return windows and labels as two tensors, like ``default_collate`` of torch."""
-    match items:
-        case Batch(windows=np.ndarray() as windows, y=y) if y.dtype.kind in "iuf":
-            return [torch.from_numpy(windows), torch.from_numpy(y)]
-    return torch.utils.data.default_collate(items)
-
-
-class WindowLoader(torch.utils.data.DataLoader):
-    """DataLoader that does not copy batches that were read as one array."""
-
-    def __init__(self, dataset: torch.utils.data.Dataset, **arguments: Any):
-        super().__init__(dataset, **{"collate_fn": _collate, **arguments})
+        return [*zip(self.windows.read(positions), self.y[np.asarray(positions)], strict=True)]
 
 
 class SingleChannelWindows(torch.utils.data.Dataset):
@@ -122,36 +97,30 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         # A list contains corpora, or it contains windows or tuples (window, label, ...).
         inputs: list[Any] = [dataset]
         if isinstance(dataset, list | tuple) and dataset:
-            item = dataset[0]
-            item = item[0] if isinstance(item, list | tuple) and item else item
-            is_window = isinstance(item, np.ndarray | torch.Tensor) and item.ndim == 2
-            inputs = inputs if is_window else [*dataset]
-        # The recordings of a SignalStore are cut into windows with the length of a crop.
-        inputs = [
-            corpus if convert.is_continuous(corpus) else convert.as_windows(corpus)
-            for corpus in inputs
-        ]
+            is_corpus = isinstance(dataset[0], list | tuple | np.ndarray | torch.Tensor)
+            inputs = inputs if is_corpus else [*dataset]
+        inputs = [x if convert.is_continuous(x) else convert.as_windows(x) for x in inputs]
         known = [corpus for corpus in inputs if isinstance(corpus, table.Windows)]
         lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]
-        corpora = [
-            convert.as_windows(corpus, n_times=min(lengths, default=None)) for corpus in inputs
-        ]
-        rates = [corpus.sfreq for corpus in corpora if corpus.sfreq is not None]
-        for rate in rates:
-            check_same_rate(rate, rates[0], "One corpus is", "another corpus is sampled at")
-        self.corpora = []
-        for corpus in corpora:
-            corpus.check_not_empty()
-            is_picked = all(montage.is_picked for montage in corpus.montages)
-            self.corpora.append(corpus if is_picked else picking.pick_eeg(corpus))
-            if not is_picked:
-                amplitudes.warn_of_amplitudes(self.corpora[-1])
+        corpora, sizes = [], []
+        for corpus in inputs:
+            # The recordings of a SignalStore are cut into windows with the length of a crop.
+            windows = convert.as_windows(corpus, n_times=min(lengths, default=None))
+            windows.check_not_empty()
+            if not all(montage.is_picked for montage in windows.montages):
+                windows = picking.pick_eeg(windows)
+                amplitudes.warn_of_amplitudes(windows)
+            sizes += [montage.n_chans or len(windows[0]) for montage in windows.montages]
+            # The corpora may have different classes.
+            unlabeled = windows.table.drop(columns="label", errors="ignore")
+            corpora.append(replace(windows, table=unlabeled, label_names=None))
+        self.windows = convert.as_windows(corpora) if len(corpora) > 1 else corpora[0]
         self.n_times = min(lengths)
-        self.sfreq = rates[0] if rates else None
-        self._starts = [0, *np.cumsum([len(corpus) for corpus in corpora]).tolist()]
+        self.sfreq = self.windows.sfreq
+        self._max_chans = max(sizes)
 
     def __len__(self) -> int:
-        return self._starts[-1]
+        return len(self.windows)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         """Draw a crop of one channel, float32 of shape (n_times,). Return it with the target 0."""
@@ -159,42 +128,33 @@ class SingleChannelWindows(torch.utils.data.Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
         """Draw a crop for each index. Crops of a SignalStore are read in one call."""
-        drawn: list[Any] = [None] * len(indices)
-        unread: dict[int, list[tuple[int, ...]]] = {}
-        for place, index in enumerate(indices):
-            index = range(len(self))[index]
-            corpus = bisect_right(self._starts, index) - 1
-            i = index - self._starts[corpus]
-            windows = self.corpora[corpus]
-            samples = None
-            if windows.shapes is None:  # the window must be read to determine its shape
-                samples = windows[i]
-                n_chans, length = samples.shape
-            else:
-                n_chans, length = windows.shapes[i].tolist()
-            if length < self.n_times:
+        shapes: Any = self.windows.shapes
+        n_times = self.n_times
+        drawn, crops = [], []
+        for i in (range(len(self))[index] for index in indices):
+            # A window of unknown shape must be read to determine its shape.
+            samples = self.windows[i] if shapes is None else None
+            n_chans, length = shapes[i].tolist() if samples is None else samples.shape
+            if length < n_times:
                 raise ValueError(
-                    f"Window {i} has {length} samples, but crops have n_times={self.n_times} "
-                    f"samples. Set n_times to at most {length}."
+                    f"Window {i} has {length} samples, but crops have n_times={n_times} samples. "
+                    f"Set n_times to at most {length}."
                 )
             channels = self._draw_channels(n_chans)
-            start = int(torch.randint(length - self.n_times + 1, ()))
-            crop = None
-            if samples is None:
-                crop_rows = [(place, i, channel, start) for channel in channels]
-                unread.setdefault(corpus, []).extend(crop_rows)
-            else:
-                crop = samples[channels, start : start + self.n_times]
-            drawn[place] = crop, channels, windows.montage_of(i)
-        for corpus, corpus_rows in unread.items():
-            places, rows, chosen, starts = np.array(corpus_rows).T
-            crops = self.corpora[corpus].read_crops(rows, chosen, starts, self.n_times)
-            ends = np.flatnonzero(np.diff(places)) + 1
-            for place, crop in zip(
-                dict.fromkeys(places.tolist()), np.split(crops, ends), strict=True
-            ):
-                drawn[place] = crop, *drawn[place][1:]
-        return [(self._example(*parts), 0) for parts in drawn]
+            start = int(torch.randint(length - n_times + 1, ()))
+            drawn.append((i, start, channels))
+            if samples is not None:
+                crops.append(samples[channels, start : start + n_times])
+        if shapes is not None:
+            n_drawn = [len(channels) for *_, channels in drawn]
+            rows, starts = np.repeat([(i, start) for i, start, _ in drawn], n_drawn, axis=0).T
+            chosen = np.concatenate([channels for *_, channels in drawn])
+            stacked = self.windows.read_crops(rows, chosen, starts, n_times)
+            crops = np.split(stacked, np.cumsum(n_drawn)[:-1])
+        return [
+            (self._example(crop, channels, self.windows.montage_of(i)), 0)
+            for (i, _, channels), crop in zip(drawn, crops, strict=True)
+        ]
 
     def _draw_channels(self, n_chans: int) -> list[int]:
         """Draw the channels of a crop."""
@@ -259,20 +219,7 @@ class AllChannelWindows(SingleChannelWindows):
         n_times: int | None = None,
     ):
         super().__init__(dataset, n_times)
-        sizes = [
-            montage.n_chans or len(corpus[0])
-            for corpus in self.corpora
-            for montage in corpus.montages
-        ]
-        self.n_chans = min(max(sizes), MAX_CHANNELS)
-        # One entry per montage. The corpora reference the montages, so that their id() is not
-        # reused.
-        self._positions: dict[int, np.ndarray] = {
-            id(montage): electrode_positions(montage.chs_info)
-            for corpus in self.corpora
-            for montage in corpus.montages
-            if montage.chs_info
-        }
+        self.n_chans = min(self._max_chans, MAX_CHANNELS)
 
     def _draw_channels(self, n_chans: int) -> list[int]:
         maximum = min(n_chans, self.n_chans)
@@ -280,14 +227,11 @@ class AllChannelWindows(SingleChannelWindows):
         return torch.randperm(n_chans)[:n_drawn].tolist()
 
     def _example(self, crop: np.ndarray, channels: list[int], montage: table.Montage) -> Any:
-        x, positions = (
-            torch.zeros(self.n_chans, self.n_times),
-            torch.full((self.n_chans, 3), torch.nan),
-        )
+        x = torch.zeros(self.n_chans, self.n_times)
+        positions = torch.full((self.n_chans, 3), torch.nan)
         x[: len(crop)] = torch.from_numpy(np.array(crop))
-        known = self._positions.get(id(montage))
-        if known is not None:
-            positions[: len(crop)] = torch.from_numpy(known[channels])
+        if montage.positions is not None:
+            positions[: len(crop)] = torch.from_numpy(montage.positions[channels])
         return {"x": x, "positions": positions, "keep": torch.arange(self.n_chans) < len(crop)}
 
 

@@ -6,15 +6,16 @@ subjects are drawn at random, or fixed by the entry ``split`` of the dataset des
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
-from numbers import Number, Real
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils import check_array, compute_class_weight, multiclass, validation
+from sklearn.utils import check_array, column_or_1d, compute_class_weight, multiclass, validation
 
 from braindecode_pars._common import checks, findings, subjects
 from braindecode_pars._common.findings import Finding
@@ -27,29 +28,20 @@ def labels_of(windows: Windows) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there are no labels, if a label is None or NaN, if a window has several labels, if a
-        label is not hashable, or if labels of different types have the same text.
+        If there are no labels, if a label is None or NaN, if a label is not hashable (for example
+        several labels of one window), or if two labels look the same.
     """
-    if windows.y is None:
-        raise ValueError(
-            "The windows have no labels. Pass y, or a windows dataset with targets. To learn "
-            "without labels, use PARSEmbedder."
-        )
-    if windows.y.dtype.hasobject and any(isinstance(label, np.ndarray) for label in windows.y[:1]):
-        raise ValueError(
-            f"y has {len(windows.y[0])} labels per window, but a classifier requires one label "
-            "per window. Select one column of y."
-        )
-    missing = np.flatnonzero(pd.isna(windows.y.astype(object)))
+    y = windows.labels
+    missing = np.flatnonzero(pd.isna(y.astype(object)))
     if len(missing):
         raise ValueError(
             f"The labels of {len(missing)} of {len(windows)} windows are missing (None or NaN), "
             f"for example the label of window {missing[0]}. Label these windows, or mark them as "
             "unlabeled with the label -1 (see unlabeled_label)."
         )
-    if windows.y.dtype.kind in "OU":
-        _check_distinct(windows.y.tolist())
-    return windows.y
+    if y.dtype.kind in "OU":
+        _check_distinct(y.tolist())
+    return y
 
 
 def _check_distinct(labels: Iterable[Any]) -> None:
@@ -63,7 +55,7 @@ def _check_distinct(labels: Iterable[Any]) -> None:
         unique_labels = dict.fromkeys(labels)
     except TypeError as error:
         raise ValueError(
-            f"Labels must be hashable ({error}). Use strings or numbers as labels."
+            f"Labels must be hashable ({error}). Use one string or number as the label of a window."
         ) from error
     for label in unique_labels:
         first_label = label_of_text.setdefault(subjects.normalized(str(label)), label)
@@ -81,23 +73,18 @@ def check_class_labels(y: np.ndarray) -> None:
     Raises
     ------
     ValueError
-        If labels are neither strings nor numbers (for example sets, dates or durations), if labels
-        are complex or non-integer numbers, or as in :func:`labels_of`.
+        If a label is neither a string nor a number (for example a set, a date or a duration), if
+        labels are complex or non-integer numbers, or if two labels look the same.
     """
     if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
-    if invalid := [label for label in y if not is_of_kinds(label, str, bytes, Number, np.bool_)]:
+    if invalid := [label for label in y if not is_of_kinds(label, str, bytes, Real, np.bool_)]:
         raise ValueError(
-            f"Labels must be strings or numbers, got {invalid[0]!r}, which is neither. Convert the "
-            "labels to strings."
+            f"Labels must be strings or numbers that are not complex, got {invalid[0]!r}. Convert "
+            "the labels to strings."
         )
-    if all(isinstance(label, Number) for label in y.tolist()):
+    if all(isinstance(label, Real) for label in y.tolist()):
         y = np.asarray(y.tolist())
-    if y.dtype.kind == "c":
-        raise ValueError(
-            "The labels are complex numbers, but must be strings or integers. Pass the class of "
-            "each window."
-        )
     if y.dtype.kind == "f":
         multiclass.check_classification_targets(y)
 
@@ -156,25 +143,15 @@ def targets_of(windows: Windows) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there are no targets, if a target is not a real number or is infinite, or if all targets
-        are NaN.
+        If all targets are missing or NaN, or if a target is infinite or not a real number.
     """
-    y = windows.y
-    if y is None:
-        raise ValueError(
-            "The windows have no targets. Pass y, with one number per window. To learn without "
-            "targets, use PARSEmbedder."
-        )
-    targets = real_numbers(y, "targets")
-    if np.isinf(targets).any():
-        raise ValueError(
-            f"{np.isinf(targets).sum()} of {len(targets)} targets are infinite. Pass NaN for "
-            "unknown targets."
-        )
+    targets = np.full(len(windows), np.nan)
+    if windows.y is not None:
+        targets = real_numbers(windows.y, "targets")
     if len(targets) and np.isnan(targets).all():
         raise ValueError(
-            "All targets are NaN, that is, unknown. Pass targets for some windows. To learn "
-            "without targets, use PARSEmbedder."
+            "There are no targets: the target of every window is missing or NaN. Pass y, with one "
+            "number for each window. To learn without targets, use PARSEmbedder."
         )
     return targets
 
@@ -193,21 +170,15 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the values have another shape, or a value is not a real number.
+        If the values have another shape, or a value is infinite or not a real number.
     """
-    values = as_column(values)
-    if values.ndim != 1 and values.shape != (len(values), 1):
+    values = column_or_1d(as_column(values))
+    numbers = [math.nan if pd.isna(value) is True else value for value in values]
+    if invalid := [v for v in numbers if not is_of_kinds(v, Real, np.bool_) or math.isinf(v)]:
         raise ValueError(
-            f"{name} must have shape (n_windows,), with one number per window, got shape "
-            f"{values.shape}."
-        )
-    values = values.ravel()
-    numbers = [None if pd.isna(value) is True else value for value in values]
-    if invalid := [v for v in numbers if not (v is None or is_of_kinds(v, Real, np.bool_))]:
-        raise ValueError(
-            f"{len(invalid)} of {len(values)} {name} are not real numbers, for example "
-            f"{str(invalid[0])!r}. Pass one real number per window, and durations in seconds. To "
-            "predict classes, use PARSClassifier."
+            f"{len(invalid)} of {len(values)} {name} are infinite or not real numbers, for example "
+            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown), and "
+            "durations in seconds. To predict classes, use PARSClassifier."
         )
     return np.array(numbers, dtype=float)
 
@@ -250,10 +221,9 @@ def find_unlabeled(
 
     Raises
     ------
-    TypeError
-        If ``unlabeled_label`` is not hashable, for example a list of labels.
     ValueError
-        If two labels look the same, such as "-1" and -1, or if ``unlabeled_label`` is a string but
+        If ``unlabeled_label`` is not hashable, for example a list of labels. If two labels look the
+        same, such as "-1" and -1, or if ``unlabeled_label`` is a string but
         no label is a string. With ``"auto"``, also if the labels are exactly -1 and +1, because -1
         may be a class.
 
@@ -265,8 +235,6 @@ def find_unlabeled(
     label, is_auto = label_of_unlabeled(unlabeled_label)
     if label is None:
         return np.zeros(len(y), dtype=bool), None
-    if not isinstance(label, Hashable):
-        raise TypeError(f"unlabeled_label must be a single label or None, got {label!r}.")
     _check_distinct([*y.tolist(), label])
     if isinstance(label, str) and not any(isinstance(value, str) for value in y):
         raise ValueError(
@@ -336,8 +304,7 @@ def to_score(
             "these labels are scored as wrong."
         )
     if sample_weight is not None:
-        sample_weight = check_weights(sample_weight, len(windows))[labeled]
-        check_weights(sample_weight, len(labeled))  # all of these may be 0
+        sample_weight = check_weights(sample_weight, len(windows), labeled)
     return labeled, y, sample_weight
 
 
@@ -353,10 +320,10 @@ def cross_entropy_weights(
     classes : ndarray, shape (n_classes,)
         Label of each class.
     class_weight : "balanced" | dict | None
-        Class weights. If ``"balanced"``, class c has the weight n / (K n_c), where n is the number
-        of training windows, n_c the number of training windows of class c, and K the number of
-        classes with training windows (section 2.5 of the paper). A dict maps labels to weights;
-        other labels have weight 1. If None, the loss is not weighted.
+        Class weights. If ``"balanced"``, class c has the weight n / (K n_c) (section 2.5 of the
+        paper). Here n is the number of training windows, n_c is the number of training windows of
+        class c, and K is the number of classes with training windows. A dict maps labels to
+        weights; other labels have weight 1. If None, the loss is not weighted.
 
     Returns
     -------
@@ -387,26 +354,33 @@ def cross_entropy_weights(
     return torch.as_tensor(weights, dtype=torch.float32)
 
 
-def check_weights(sample_weight: Any, n_windows: int) -> np.ndarray:
-    """Validate ``sample_weight``, and return it as an array of floats, shape (n_windows,).
+def check_weights(sample_weight: Any, n_windows: int, chosen: np.ndarray) -> np.ndarray:
+    """Validate ``sample_weight``, and return the weights of the chosen windows.
+
+    Parameters
+    ----------
+    sample_weight : array-like of float, shape (n_windows,)
+        Weight of each window.
+    n_windows : int
+        Number of windows.
+    chosen : ndarray of int or bool
+        Labeled windows, as indices or as a mask.
 
     Raises
     ------
     ValueError
-        If the shape is not (n_windows,), if a weight is negative or not finite, or if all weights
-        are zero.
+        If the shape is not (n_windows,), if a weight is negative or not finite, or if the weights
+        of all chosen windows are zero.
     """
     name = "sample_weight"
     weights = check_array(sample_weight, dtype=float, ensure_2d=False, input_name=name)
     validation.check_non_negative(weights, name)
-    if weights.shape != (n_windows,):
-        raise ValueError(f"{name} must have shape ({n_windows},), got {weights.shape}.")
-    if not weights.any():
+    if weights.shape != (n_windows,) or not weights[chosen].any():
         raise ValueError(
-            "All weights in sample_weight are zero. Pass a positive weight for at least one "
-            "labeled window."
+            f"{name} must have shape ({n_windows},), with a positive weight for at least one "
+            f"labeled window, got shape {weights.shape}."
         )
-    return weights
+    return weights[chosen]
 
 
 def names_of_classes(
@@ -544,8 +518,7 @@ def hold_out(
     if proportion == 0:
         return windows, None
     y = labels_of(windows) if stratified else np.zeros(len(windows))
-    classes, counts = np.unique(y, return_counts=True)
-    n_classes = len(classes)
+    n_classes = len(np.unique(y))
     groups = _subject_numbers(windows)
     splits: Iterable[tuple[np.ndarray, np.ndarray]] = ()
     if groups is not None and groups.max() > 0:
@@ -555,19 +528,18 @@ def hold_out(
         splits = splitter.split(y, y, groups)
     else:  # stratified: both parts must contain at least one window of every class
         n_valid = math.ceil(proportion * len(windows))
-        if min(n_valid, len(windows) - n_valid) >= n_classes and counts.min() > 1:
-            splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-            splits = splitter.split(y, y)
+        splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
+        with suppress(ValueError):  # too few windows
+            splits = [*splitter.split(y, y)]
     for train, valid in splits:
         # A split is accepted only if every class remains in the training windows.
         if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
-    reason = "no training window would remain"
-    if stratified:
-        reason = f"the training or validation windows would lack one of the {n_classes} classes"
+    classes = f", so that each part has windows of all {n_classes} classes" if stratified else ""
     checks.warn_user(
-        f"No validation windows were held out: with {len(windows)} windows, {reason}. Training "
-        "continues without validation. Add windows, or set validation=0."
+        f"No validation windows were held out: {len(windows)} windows cannot be divided into "
+        f"training and validation windows{classes}. Training continues without validation. Add "
+        "windows, or set validation=0."
     )
     return windows, None
 
@@ -582,16 +554,9 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
     """
     if windows.groups is None:
         n_known = int(windows.has_subject.sum())
-        source = getattr(windows.recordings["reader"].iloc[0], "source", None)
         if n_known:
             values = dict(n=len(windows) - n_known, n_windows=len(windows))
             findings.warn(Finding("unknown_subjects_in_fit", values))
-        elif isinstance(source, list) and isinstance(source[0], tuple):
-            checks.warn_user(
-                "X is a list of tuples, which contains neither subjects nor the sampling rate, so "
-                "validation windows may come from training subjects. Pass the X returned by "
-                "as_sklearn, or pass groups."
-            )
         return None
     numbers, names = pd.factorize(windows.groups)
     subjects.warn_of_similar_names(names.tolist())
@@ -640,11 +605,7 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     valid_places = set(valid.places())
     keep = np.array([place not in valid_places for place in windows.places()], dtype=bool)
     train_subjects = set(_corpus_subjects(train[train.has_subject]))
-    held_out_subjects = [
-        subject
-        for subject in dict.fromkeys(_corpus_subjects(valid))
-        if subject not in train_subjects
-    ]
+    held_out_subjects = set(_corpus_subjects(valid)) - train_subjects
     known = np.flatnonzero(windows.has_subject)
     if held_out_subjects and len(known) < len(windows):
         values = dict(n=len(windows) - len(known), n_windows=len(windows))

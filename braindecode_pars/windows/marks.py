@@ -116,21 +116,29 @@ def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     [(0, 500), (500, 800)]
     """
 
-    def sample(seconds: float) -> int:
-        # In EEGLAB files, the onset of a gap is half a sample before the first sample after it.
-        return int(np.floor(seconds * raw.info["sfreq"] + 0.5 + 1e-6))
+    return _segments_between(_gaps(raw), int(raw.n_times))
 
+
+def _gaps(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
+    """Return the first sample of each gap, and the first sample after it."""
     gaps = []
     for annotation in raw.annotations:
         if kind_of_text(annotation["description"]) == "gap":
             onset = annotation["onset"] - raw.first_time
             is_filled = _BAD.match(annotation["description"].strip())
-            missing = annotation["duration"] if is_filled else 0.0
-            gaps.append((sample(onset), sample(onset + missing)))
-    segments, position, end = [], 0, int(raw.n_times)
-    for start, stop in [*sorted(gaps), (end, end)]:
-        if start > position:
-            segments.append((position, start))
+            times = np.array([onset, onset + annotation["duration"] if is_filled else onset])
+            # In EEGLAB files, the onset is half a sample before the first sample after the gap.
+            start, stop = np.floor(times * raw.info["sfreq"] + 0.5 + 1e-6).astype(int).tolist()
+            gaps.append((start, stop))
+    return gaps
+
+
+def _segments_between(excluded: list[tuple[int, int]], n_times: int) -> list[tuple[int, int]]:
+    """Return the segments between excluded intervals. An empty interval splits a segment."""
+    segments, position = [], 0
+    for start, stop in [*sorted(excluded), (n_times, n_times)]:
+        if min(start, n_times) > position:
+            segments.append((position, min(start, n_times)))
         position = max(position, stop)
     return segments
 
@@ -171,10 +179,4 @@ def usable_segments(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tupl
             onset = annotation["onset"] - raw.first_time
             start, stop = (round(time * sfreq) for time in (onset, onset + annotation["duration"]))
             bad.append((start, max(stop, start + 1)))  # at least one sample
-    segments = continuous_segments(raw)
-    for first, last in bad:
-        # Replace each segment by its samples before and its samples after the bad segment.
-        splits = ((a, min(b, first), max(a, last), b) for a, b in segments)
-        pairs = [pair for a, b, c, d in splits for pair in ((a, b), (c, d))]
-        segments = [(start, stop) for start, stop in pairs if start < stop]
-    return segments
+    return _segments_between([*_gaps(raw), *bad], int(raw.n_times))

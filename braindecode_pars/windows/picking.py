@@ -15,6 +15,7 @@ their order.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -110,8 +111,8 @@ def pick_for_fit(
                 f"channels={names} selects channels by name, but the windows have no channel "
                 "names. Select rows of the array before fit, and omit channels."
             )
-        matched, problem = _match_good(windows, names, "listed in channels=")
-        if problem:
+        matched = _match_good(windows, names)
+        if problem := _absent_channels(windows, names, matched, "listed in channels="):
             raise ValueError(
                 f"{problem.text} Interpolate or add the missing channels, or remove them from "
                 "channels=."
@@ -128,14 +129,13 @@ def pick_for_fit(
             "windows with channel names, or only arrays."
         )
     # Channels shared by all recordings, in the order of the first recording.
-    first = montages[0]
-    matched = [channel_names.match_channels(first.names, montage.names) for montage in montages]
-    common = [i for i in range(len(first.names)) if all(m[i] is not None for m in matched)]
-    if sizes != {len(common)} and any_montage and len(sizes) == 1:
-        return windows
-    shared = [first.names[i] for i in common]
-    matched = [[places[i] for i in common] for places in matched]
+    names = montages[0].names
+    matched = _match_good(windows, names)
+    common = np.flatnonzero((matched >= 0).all(axis=0))
+    shared, matched = [names[i] for i in common], matched[:, common]
     if sizes != {len(common)}:
+        if any_montage and len(sizes) == 1:
+            return windows
         _warn_of_differences(montages, shared, matched)
     return _picked(windows, shared, matched)
 
@@ -184,24 +184,24 @@ def pick_as_fitted(
             )
         return windows
     fitted = [ch["ch_name"] for ch in chs_info]
+    matched = _match_good(windows, fitted)
     required_by = f"required by the model, which was fitted on {_list(fitted)}"
-    matched, problem = _match_good(windows, fitted, required_by)
+    problem = _absent_channels(windows, fitted, matched, required_by)
     if problem and not any_montage:
         raise ValueError(
             f"{problem.text} Interpolate or add the missing channels, or refit with channels= set "
             "to channels that all recordings contain."
         )
     if problem:
-        n_used = sorted({len(fitted) - places.count(None) for places in matched})
+        n_used = np.unique((matched >= 0).sum(axis=1)).tolist()
         values = {**problem.values, "used": n_used, "n_fitted": len(fitted)}
         findings.warn(Finding("fewer_channels", values))
-    montages = windows.montages
-    _warn_of_references(fitted, montages, matched)
+    _warn_of_references(windows.montages, fitted, matched)
     picked = []
-    for montage, places in zip(montages, matched, strict=True):
-        pairs = [pair for pair in zip(places, chs_info, strict=True) if pair[0] is not None]
-        chosen = montage.pick(*map(list, zip(*pairs, strict=True))) if pairs else _eeg_of(montage)
-        picked.append(chosen)
+    for montage, places in zip(windows.montages, matched, strict=True):
+        present = np.flatnonzero(places >= 0)
+        chosen = places[present], [chs_info[i] for i in present]
+        picked.append(montage.pick(*chosen) if len(present) else _eeg_of(montage))
     return windows.with_montages(picked)
 
 
@@ -232,14 +232,13 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     return names
 
 
-def _picked(windows: Windows, names: list[str], matched: list[list[int | None]]) -> Windows:
+def _picked(windows: Windows, names: list[str], matched: np.ndarray) -> Windows:
     """Return windows with the matched channels, described as in the first montage."""
     montages = windows.montages
-    _warn_of_references(names, montages, matched)
-    places = [[place for place in of_montage if place is not None] for of_montage in matched]
-    chs_info = montages[0].pick(places[0]).chs_info
-    pairs = zip(montages, places, strict=True)
-    return windows.with_montages([montage.pick(chosen, chs_info) for montage, chosen in pairs])
+    _warn_of_references(montages, names, matched)
+    chs_info = montages[0].pick(matched[0]).chs_info
+    pairs = zip(montages, matched, strict=True)
+    return windows.with_montages([montage.pick(places, chs_info) for montage, places in pairs])
 
 
 def _eeg_of(montage: Montage) -> Montage:
@@ -255,57 +254,66 @@ def _eeg_of(montage: Montage) -> Montage:
             "are marked as bad or are not EEG. Correct info['bads'], set the channel types with "
             "raw.set_channel_types, or pass the channels to use with channels=[...]."
         )
-    return montage.pick(np.flatnonzero(good).tolist())
+    return montage.pick(np.flatnonzero(good))
 
 
-def _match_good(
-    windows: Windows, wanted: list[str], required_by: str
-) -> tuple[list[list[int | None]], Finding | None]:
+def _match_good(windows: Windows, wanted: list[str]) -> np.ndarray:
     """Match the wanted channels to the good channels of each montage, by electrode.
+
+    Returns
+    -------
+    ndarray of int, shape (n_montages, n_wanted)
+        Index of each wanted channel in each montage; -1 if it is missing or bad.
+    """
+    matched = np.full((len(windows.montages), len(wanted)), -1)
+    for places, montage in zip(matched, windows.montages, strict=True):
+        for i, place in enumerate(channel_names.match_channels(wanted, montage.names)):
+            if place is not None and montage.names[place] not in montage.bads:
+                places[i] = place
+    return matched
+
+
+def _absent_channels(
+    windows: Windows, wanted: list[str], matched: np.ndarray, required_by: str
+) -> Finding | None:
+    """Return a finding about wanted channels that some windows lack, or None.
 
     Parameters
     ----------
     windows : Windows
         Windows of one or more montages.
     wanted : list of str
-        Names of the channels to find.
+        Names of the channels.
+    matched : ndarray of int, shape (n_montages, n_wanted)
+        Result of :func:`_match_good`.
     required_by : str
         Reason why these channels are required.
-
-    Returns
-    -------
-    matched : list of list of (int | None)
-        For each montage, the index of each wanted channel. None if it is missing or bad.
-    problem : Finding | None
-        Missing channels; None if no channel is missing.
     """
-    montages, matched = windows.montages, []
-    for montage in montages:
-        places = channel_names.match_channels(wanted, montage.names)
-        good = [p is not None and montage.names[p] not in montage.bads for p in places]
-        matched.append([p if is_good else None for p, is_good in zip(places, good, strict=True)])
-    missing = [name for row in matched for name, p in zip(wanted, row, strict=True) if p is None]
-    if not missing:
-        return matched, None
+    is_missing = matched < 0
+    if not is_missing.any():
+        return None
+    first = windows.montages[0].names
     values = dict(
-        channels=channel_names.odd_first(missing),
-        n=_n_windows(windows, [None in row for row in matched]),
+        channels=channel_names.odd_first(
+            [wanted[i] for i in np.flatnonzero(is_missing.any(axis=0))]
+        ),
+        n=_n_windows(windows, is_missing.any(axis=1)),
         n_windows=len(windows),
         required_by=required_by,
-        first=channel_names.odd_first(montages[0].names or ["no channel names"]),
-        other_system=channel_names.other_system(wanted, montages[0].names),
+        first=channel_names.odd_first(first or ["no channel names"]),
+        other_system=channel_names.other_system(wanted, first),
     )
-    return matched, Finding("absent_channels", values)
+    return Finding("absent_channels", values)
 
 
 def _warn_of_references(
-    wanted: Sequence[str], montages: Sequence[Montage], matched: Sequence[list[int | None]]
+    montages: Sequence[Montage], wanted: Sequence[str], matched: np.ndarray
 ) -> None:
     """Warn once if the names of channels of the same electrode contain different references."""
-    pairs = [*zip(montages, matched, strict=True)]
-    for i, name in enumerate(wanted):
-        matched_names = [m.names[p] for m, places in pairs if (p := places[i]) is not None]
-        if (pair := channel_names.differing_references([name, *matched_names])) is not None:
+    for name, places in zip(wanted, matched.T.tolist(), strict=True):
+        pairs = zip(montages, places, strict=True)
+        names = [name, *(montage.names[place] for montage, place in pairs if place >= 0)]
+        if (pair := channel_names.differing_references(names)) is not None:
             checks.warn_user(
                 f"Channel {pair[1]} is used in place of channel {pair[0]}, but their references "
                 "differ. Re-reference all recordings to a common reference."
@@ -314,7 +322,7 @@ def _warn_of_references(
 
 
 def _warn_of_differences(
-    montages: Sequence[Montage], shared: list[str], matched: Sequence[list[int | None]]
+    montages: Sequence[Montage], shared: list[str], matched: np.ndarray
 ) -> None:
     pairs = zip(montages, matched, strict=True)
     not_shared = _list(
@@ -335,7 +343,7 @@ def _warn_of_differences(
     )
 
 
-def _n_windows(windows: Windows, is_affected: Sequence[bool]) -> int:
+def _n_windows(windows: Windows, is_affected: Any) -> int:
     """Return the number of windows of the affected montages."""
     return int(np.asarray(is_affected)[windows.montage_numbers].sum())
 
@@ -389,11 +397,11 @@ def find_channels(
 ) -> list[Derivation | None]:
     """Find, or derive, the channels of a model in a recording, by the names of electrodes.
 
-    A bipolar channel, such as ``Fpz-Cz``, or a channel with a named reference, such as ``C3-M2``,
-    can be derived as the difference of two channels with the same reference, as in
-    :func:`mne.set_bipolar_reference`. Channels without a reference in their names are assumed to
-    have the same reference. Other channels are matched by electrode, regardless of the reference,
-    see :func:`~braindecode_pars._common.channel_names.match_channels`.
+    Two kinds of channels can be derived: bipolar channels, such as ``Fpz-Cz``, and channels with a
+    named reference, such as ``C3-M2``. They are the difference of two channels with the same
+    reference, as in :func:`mne.set_bipolar_reference`. Channels without a reference in their names
+    are assumed to have the same reference. Other channels are matched by electrode, regardless of
+    the reference, see :func:`~braindecode_pars._common.channel_names.match_channels`.
 
     Parameters
     ----------
@@ -420,23 +428,17 @@ def find_channels(
     derivations: list[Derivation | None] = []
     for name, place in zip(wanted, channel_names.match_channels(wanted, names), strict=True):
         pair, channel = channel_names.electrode_pair(name), None if place is None else names[place]
-        parts = (
-            channel_names.electrode_name(name).partition("-")[0],
-            name.rpartition("-")[2].strip(),
-        )
         same_pair = [ch for ch in names if pair[1] and channel_names.electrode_pair(ch) == pair]
         if len(same_pair) == 1:  # for example C3-M2 in a recording with C3-M1 and C3-M2
             channel = same_pair[0]
-        elif compute and pair[1] and not same_pair:
-            plus, minus = (
-                None if i is None else names[i] for i in channel_names.match_channels(parts, names)
-            )
-            if (
-                plus
-                and minus
-                and channel_names.electrode_pair(plus)[1] == channel_names.electrode_pair(minus)[1]
-            ):
-                derivations.append(Derivation(name, plus, (minus,)))
-                continue
-        derivations.append(None if channel is None else Derivation(name, channel))
+        derivation = None if channel is None else Derivation(name, channel)
+        if compute and pair[1] and not same_pair:
+            electrode = channel_names.electrode_name(name).partition("-")[0]
+            electrodes = [electrode, name.rpartition("-")[2].strip()]
+            places = channel_names.match_channels(electrodes, names)
+            pair_channels = [names[i] for i in places if i is not None]
+            references = {channel_names.electrode_pair(ch)[1] for ch in pair_channels}
+            if len(pair_channels) == 2 and len(references) == 1:
+                derivation = Derivation(name, pair_channels[0], (pair_channels[1],))
+        derivations.append(derivation)
     return derivations

@@ -8,9 +8,8 @@ recording from its metadata.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -31,32 +30,28 @@ def are_positive(values: Sequence[Any]) -> bool:
     return are_numbers and all(0 < value < math.inf for value in values)
 
 
+def _is_band(band: tuple[float | None, ...]) -> bool:
+    edges = [edge for edge in band if edge is not None]
+    return len(band) == 2 and are_positive(edges) and edges == sorted(set(edges))
+
+
+def _are_names(names: tuple[Any, ...]) -> bool:
+    return len(names) > 0 and all(isinstance(name, str) for name in names)
+
+
+_NUMBER = checks.optional(checks.positive())
+_BAND = "two increasing cutoff frequencies in Hz (None for no cutoff), such as (0.3, None)"
+_NOTCH = "a list of positive numbers (Hz)"
 _RULES = dict(
-    sfreq=checks.optional(checks.positive()),
-    band=checks.optional(
-        checks.ParameterRule(
-            "two increasing cutoff frequencies in Hz (None for no cutoff), such as (0.3, None)",
-            (tuple,),
-            lambda band: (
-                len(band) == 2
-                and are_positive(edges := [edge for edge in band if edge is not None])
-                and edges == sorted(set(edges))
-            ),
-        )
-    ),
-    notch=checks.optional(
-        checks.ParameterRule("a list of positive numbers (Hz)", (tuple,), are_positive)
-    ),
+    sfreq=_NUMBER,
+    band=checks.optional(checks.ParameterRule(_BAND, (tuple,), _is_band)),
+    notch=checks.optional(checks.ParameterRule(_NOTCH, (tuple,), are_positive)),
     reference=checks.optional(checks.instance("a string", str)),
-    scale=checks.optional(checks.positive()),
+    scale=_NUMBER,
     channels=checks.optional(
-        checks.ParameterRule(
-            "a non-empty list of names",
-            (tuple,),
-            lambda x: len(x) > 0 and all(isinstance(n, str) for n in x),
-        )
+        checks.ParameterRule("a non-empty list of names", (tuple,), _are_names)
     ),
-    window_seconds=checks.optional(checks.positive()),
+    window_seconds=_NUMBER,
     filter=checks.choice("fir", "iir", None),
 )
 _RULES["amplifier"] = _RULES["band"]
@@ -80,10 +75,12 @@ class Preprocessing:
     notch : tuple of float | None
         Frequencies of the notch filter in Hz; empty if no notch filter was applied.
     reference : str | None
-        Reference of the channels: ``"average"`` for the average of all EEG channels of a recording,
-        names of electrodes separated by commas for the mean of these electrodes, ``"as recorded"``
-        if the recordings were not re-referenced, or ``"changed"`` if they were re-referenced to an
-        unknown reference.
+        Reference of the channels, one of
+
+        - ``"average"``: the average of all EEG channels of a recording;
+        - names of electrodes, separated by commas: the mean of these electrodes;
+        - ``"as recorded"``: the recordings were not re-referenced;
+        - ``"changed"``: the recordings were re-referenced to an unknown reference.
     scale : float | None
         Factor by which the signals in volts were multiplied: 1 for volts, 1e6 for microvolts.
     channels : tuple of str | None
@@ -160,12 +157,12 @@ class Preprocessing:
         """
         if isinstance(value, Preprocessing):
             return value
-        entries, names = dict(value or {}), [field.name for field in fields(cls)]
-        entries.pop("filters", None)  # in files of development versions
-        if unknown := [name for name in entries if name not in names]:
+        entries = dict(value or {})
+        entries.pop("filters", None)  # in the file of the bundled encoder "features-eegmmidb"
+        if unknown := [name for name in entries if name not in FIELDS]:
             raise ValueError(
                 f"preprocessing contains the unknown entry {unknown[0]!r}. Valid entries are "
-                f"{', '.join(names)}."
+                f"{', '.join(FIELDS)}."
             )
         return cls(**entries)
 
@@ -259,43 +256,6 @@ def agreed(descriptions: Iterable[Preprocessing]) -> Preprocessing:
     low, high = max(filter(None, lows), default=None), min(filter(None, highs), default=None)
     is_band = low is None or high is None or low < high
     return replace(shared, amplifier=(low, high) if is_band else None)
-
-
-def disagreements(descriptions: Counter[Preprocessing]) -> list[str]:
-    """Describe the entries that differ between windows, for a message.
-
-    Parameters
-    ----------
-    descriptions : Counter of Preprocessing
-        Number of windows with each preprocessing.
-
-    Returns
-    -------
-    list of str
-        One phrase per entry with different known values, for example "band 0.3-75 Hz in 20
-        windows, 0.5-40 Hz in 4 windows".
-    """
-    phrases = []
-    for name in FIELDS:
-        if name == "amplifier":  # may differ between files with the same preprocessing
-            continue
-        counts: Counter[Any] = Counter()
-        for description, n in descriptions.items():
-            counts[getattr(description, name)] += n
-        counts.pop(None, None)
-        if len(counts) > 1:
-            values = [f"{text_of(name, v)} in {n} windows" for v, n in counts.most_common(4)]
-            phrases.append(f"{WORDS[name]} {', '.join(values)}{', ...' if len(counts) > 4 else ''}")
-    return phrases
-
-
-def counted(descriptions: Collection[Preprocessing]) -> Counter[Preprocessing]:
-    """Count equal descriptions. Descriptions that are the same object are compared only once."""
-    objects = {id(description): description for description in descriptions}
-    counts: Counter[Preprocessing] = Counter()
-    for number, n in Counter(map(id, descriptions)).items():
-        counts[objects[number]] += n
-    return counts
 
 
 #: Maximum relative difference between two frequencies or lengths that are treated as equal.
@@ -425,24 +385,21 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
         actual_band = None, None
     pairs = zip(band, actual_band, strict=True)
     low, high = (None if _are_close(*pair) else pair[0] for pair in pairs)
-    has_reference = _is_same_reference(trained.reference, actual.reference)
+    references = [_reference_electrodes(steps.reference) for steps in (trained, actual)]
     return replace(
         trained,
         band=(low, high),
         notch=tuple(_missing_notches(trained, actual)),
-        reference=None if has_reference else trained.reference,
+        reference=None if references[0] == references[1] else trained.reference,
         scale=None if trained.scale is None else trained.scale / (actual.scale or 1.0),
     )
 
 
-def _is_same_reference(ref: str | None, other: str | None) -> bool:
-    """Whether two references name the same electrodes in any order, such as "A1, A2", "M2, M1"."""
-    if ref is None or other is None:
-        return ref is other
-    first, second = (
-        {channel_names.electrode_pair(name) for name in text.split(",")} for text in (ref, other)
-    )
-    return first == second
+def _reference_electrodes(reference: str | None) -> set[Any] | None:
+    """Return the electrodes of a reference, which do not depend on their order and synonyms."""
+    if reference is None:
+        return None
+    return {channel_names.electrode_pair(name) for name in reference.split(",")}
 
 
 def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
@@ -526,7 +483,7 @@ def _compare_references(trained: Preprocessing, actual: Preprocessing) -> tuple[
         are_named = bool(names) and all(channel_names.electrode_pair(name)[1] for name in names)
         differ = AS_RECORDED in (expected, other) and not are_named
     else:
-        differ = not _is_same_reference(expected, other)
+        differ = _reference_electrodes(expected) != _reference_electrodes(other)
     if expected in (None, AS_RECORDED, CHANGED):
         return differ, None
     required = trained.channels if expected == AVERAGE else tuple(expected.split(", "))

@@ -15,12 +15,7 @@ import mne
 import numpy as np
 from mne.io.constants import FIFF
 
-from braindecode_pars._common.channel_names import (
-    electrode_pair,
-    is_eeg,
-    is_eeg_by_type,
-    is_other_kind,
-)
+from braindecode_pars._common import channel_names
 from braindecode_pars.windows.preprocessing import AS_RECORDED, AVERAGE, CHANGED, Preprocessing
 
 
@@ -65,23 +60,27 @@ def recorded(
     all_steps = [_step_of(record) for record in (*remembered_steps(info), *steps)]
     known = [step for step in all_steps if step is not None]
     complete = bool(known) and len(known) == len(all_steps)
-    of_eeg = [step for step in known if _picks_eeg(step[1])]
+    of_eeg = [(name, kwargs) for name, kwargs in known if _is_of_eeg(kwargs)]
     filters = [kwargs for name, kwargs in of_eeg if name == "filter"]
-    kinds = {kwargs.get("method", "fir") for kwargs in filters}
-    freqs: list[Any] = [kwargs.get("freqs") for name, kwargs in of_eeg if name == "notch_filter"]
-    is_searched = any(entry is None for entry in freqs)  # MNE estimated the frequencies
-    notch = {float(freq) for entry in freqs if not is_searched for freq in np.atleast_1d(entry)}
-    notch = {freq for freq in notch if freq < sfreq / 2}
-    factors = [kwargs["scalings"] for name, kwargs in known if name == "rescale"]
+    methods = {kwargs.get("method", "fir") for kwargs in filters}
+    freqs = {
+        freq
+        for name, kwargs in of_eeg
+        if name == "notch_filter"
+        for freq in np.atleast_1d(kwargs["freqs"]).tolist()
+    }
+    is_estimated = None in freqs  # by MNE, from the signals
+    notch = [] if is_estimated else sorted(float(freq) for freq in freqs if freq < sfreq / 2)
+    factors = [kwargs["factor"] for name, kwargs in known if name == "rescale"]
     edges = _edges(info)
     return Preprocessing(
         sfreq=sfreq,
         band=_band(edges, filters, sfreq, complete),
-        notch=tuple(sorted(notch)) if notch or (complete and not is_searched) else None,
+        notch=tuple(notch) if notch or (complete and not is_estimated) else None,
         reference=_reference(info, known, may_be_as_recorded=complete or not all_steps),
         scale=math.prod(factors, start=1.0) if complete else None,
         # FIR filters, the default of MNE, are represented by None.
-        filter="iir" if kinds == {"iir"} else None,
+        filter="iir" if methods == {"iir"} else None,
         amplifier=_band(edges, [], sfreq, complete=False),
     )
 
@@ -90,42 +89,28 @@ def recorded(
 Step = tuple[str, dict[str, Any]]
 #: Methods of MNE whose effect cannot be determined from their arguments.
 _OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
-#: Functions in ``mne.filter`` that have the arguments of a method of MNE, and the method.
-_FILTER_FUNCTIONS = {"filter_data": "filter", "notch_filter": "notch_filter"}
-#: Functions that multiply a signal by their argument ``factor``.
-_SCALING = ("multiply", "scale")
 
 
 def _step_of(record: Any) -> Step | None:
     """Return a step recorded by braindecode or by this package; None if its effect is unknown.
 
-    A function is returned as the MNE method with the same effect. A function that multiplies the
-    signal by a factor is returned as ``rescale``, with the factor for EEG in ``scalings``.
+    A step that multiplies EEG by a factor is returned as ``rescale`` with the argument ``factor``.
     """
-    try:
-        if isinstance(record, Mapping):
-            kwargs = record.get("kwargs") or {}
-            # Records of classes, such as NotchFilter of braindecode, have no entry "fn".
-            name = record.get("fn")
-            if not name:  # convert the class name: SetEEGReference to set_eeg_reference
-                name = record["__class_path__"].rpartition(".")[2]
-                name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-        else:
-            name, kwargs = record
-        module, _, name = str(name).rpartition(".")
-        kwargs = dict(kwargs)
-    except (KeyError, TypeError, ValueError):  # written by another program
-        return None
-    if module == "mne.filter" and name in _FILTER_FUNCTIONS:
-        return _FILTER_FUNCTIONS[name], kwargs
-    if module or name == "rescale":
-        argument = "scalings" if not module else "factor" if name in _SCALING else ""
-        factor: Any = kwargs.get(argument)
-        factor = factor.get("eeg") if isinstance(factor, Mapping) else factor
-        is_number = isinstance(factor, (int, float)) and not isinstance(factor, bool)
-        return ("rescale", {"scalings": factor}) if is_number and factor > 0 else None
+    if isinstance(record, Mapping):
+        name, kwargs = record.get("fn"), record.get("kwargs") or {}
+    else:  # recorded by this package, or read from a JSON file
+        name, kwargs = record
+    if not name:  # a class of braindecode: convert SetEEGReference to set_eeg_reference
+        name = record["__class_path__"].rpartition(".")[2]
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    if name == "rescale":
+        scalings = kwargs["scalings"]
+        factor = scalings.get("eeg") if isinstance(scalings, Mapping) else scalings
+        return None if factor is None else (name, {"factor": factor})
+    if name == "numpy.multiply" and "factor" in kwargs:
+        return "rescale", {"factor": kwargs["factor"]}
     is_of_mne = hasattr(mne.io.BaseRaw, name) or hasattr(mne.BaseEpochs, name)
-    return (name, kwargs) if is_of_mne and name not in _OPAQUE else None
+    return (name, dict(kwargs)) if is_of_mne and name not in _OPAQUE else None
 
 
 def _band(
@@ -158,50 +143,47 @@ def _band(
 def _reference(
     info: Mapping[str, Any], steps: list[Step], *, may_be_as_recorded: bool
 ) -> str | None:
-    averages = (p for p in info.get("projs", ()) if p["kind"] == FIFF.FIFFV_PROJ_ITEM_EEG_AVREF)
+    averages = [p for p in info.get("projs", ()) if p["kind"] == FIFF.FIFFV_PROJ_ITEM_EEG_AVREF]
     is_averaged = any(projection["active"] for projection in averages)
-    places = [
+    references = [
         i
         for i, (name, kwargs) in enumerate(steps)
         # A projection that was not applied does not change the signals.
         if name == "set_eeg_reference" and (is_averaged or not kwargs.get("projection"))
     ]
-    if places:
-        last = places[-1]
-        channels = steps[last][1].get("ref_channels", AVERAGE)
-        if isinstance(channels, Mapping):  # the reference differs between channels
-            return None
-        reference = channels if isinstance(channels, str) else ", ".join(channels)
-        if reference == AVERAGE:
-            return _average(info, steps[:last], steps[last:])
-        return reference or AS_RECORDED
-    if is_averaged:
-        return AVERAGE
-    if info.get("custom_ref_applied"):
-        return CHANGED
-    return AS_RECORDED if may_be_as_recorded else None
+    if not references:
+        if is_averaged:
+            return AVERAGE
+        if info.get("custom_ref_applied"):
+            return CHANGED
+        return AS_RECORDED if may_be_as_recorded else None
+    last = references[-1]
+    channels = steps[last][1].get("ref_channels", AVERAGE)
+    if channels == AVERAGE:
+        return _average(info, steps[:last], steps[last:])
+    if isinstance(channels, Mapping):  # the reference differs between channels
+        return None
+    return ", ".join(_listed(channels)) or AS_RECORDED
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
-    """Return "average", or the names of the channels that were averaged.
+    """Return "average", the names of the averaged channels, or None if they are unknown.
 
-    Names are returned in two cases. First, if channels were excluded from the average, because a
-    recording to predict may contain these channels. Second, if the average over the channels is not
-    an average reference. This occurs if some channels are not EEG (readers of EDF files give the
-    type EEG to every signal, such as an ECG), or if channels have different references, such as
-    C3-M2 and A2-A1.
+    Names are returned in two cases:
+
+    - Channels were excluded before averaging. A recording to predict may contain these channels.
+    - The average over the channels is not an average reference. Either some channels are not EEG,
+      because readers of EDF files give the type EEG to every signal, such as an ECG. Or the
+      channels have different references, such as C3-M2 and A2-A1.
     """
-    selections = [step for step in before if _selects_channels(*step)]
-    if any(_selects_channels(*step) or step[0] == "drop_channels" for step in after):
-        # The channels in the info differ from the averaged channels.
-        picks = _picks(*selections[-1]) if selections else [AVERAGE]
-        return ", ".join(picks) if _are_names(picks) else None
-    averaged = [
-        ch for ch in info["chs"] if is_eeg_by_type(ch) and ch["ch_name"] not in info["bads"]
-    ]
+    if any(name == "drop_channels" or _selects_channels(name, kwargs) for name, kwargs in after):
+        return None  # the channels in the info differ from the averaged channels
+    eeg = filter(channel_names.is_eeg_by_type, info["chs"])
+    averaged = [ch for ch in eeg if ch["ch_name"] not in info["bads"]]
     names = [ch["ch_name"] for ch in averaged]
-    have_one_reference = len({electrode_pair(name)[1] for name in names}) <= 1
-    if not selections and have_one_reference and all(map(is_eeg, averaged)):
+    have_one_reference = len({channel_names.electrode_pair(name)[1] for name in names}) <= 1
+    is_selection = any(_selects_channels(*step) for step in before)
+    if not is_selection and have_one_reference and all(map(channel_names.is_eeg, averaged)):
         return AVERAGE
     return ", ".join(names) or None
 
@@ -212,35 +194,22 @@ _KINDS = {*mne.io.get_channel_type_constants(include_defaults=True), "all", "dat
 
 def _listed(picks: Any) -> list:
     """Return names, types or indices of channels as a list."""
-    return [picks] if isinstance(picks, str) else list(picks) if np.iterable(picks) else []
+    return [] if picks is None else np.atleast_1d(picks).tolist()
 
 
-def _are_kinds(picks: list) -> bool:
-    return all(isinstance(pick, str) and pick in _KINDS for pick in picks)
-
-
-def _are_names(picks: list) -> bool:
-    return bool(picks) and all(isinstance(pick, str) and pick not in _KINDS for pick in picks)
-
-
-def _picks_eeg(kwargs: Mapping[str, Any]) -> bool:
-    """Whether a filter applies to EEG channels: by type, by name, or without ``picks``."""
-    picks = _listed(kwargs.get("picks"))
-    return not picks or not _are_kinds(picks) or not {"eeg", "data", "all"}.isdisjoint(picks)
-
-
-def _picks(name: str, kwargs: Mapping[str, Any]) -> list:
-    """Return the names, types or indices of the channels that a step picks; empty for all."""
-    argument = dict(pick="picks", pick_channels="ch_names").get(name, "")
-    return _listed(kwargs.get(argument))
+def _is_of_eeg(kwargs: Mapping[str, Any]) -> bool:
+    """Whether a step applies to EEG channels: by type, by name, or without ``picks``."""
+    kinds = {pick if pick in _KINDS else "eeg" for pick in _listed(kwargs.get("picks"))}
+    return not kinds or not kinds.isdisjoint(("eeg", "data", "all"))
 
 
 def _selects_channels(name: str, kwargs: Mapping[str, Any]) -> bool:
-    """Whether a step excludes EEG channels by name or index."""
-    dropped = _listed(kwargs.get("ch_names" if name == "drop_channels" else "exclude"))
-    named = [pick for pick in dropped if not _are_kinds([pick])]
-    are_other_signals = all(isinstance(pick, str) and is_other_kind(pick) for pick in named)
-    return not (are_other_signals and _are_kinds(_picks(name, kwargs)))
+    """Whether a step selects or excludes EEG channels by name or index."""
+    if name not in ("pick", "pick_channels", "pick_types", "drop_channels"):
+        return False
+    arguments = (_listed(kwargs.get(argument)) for argument in ("picks", "ch_names", "exclude"))
+    chosen = [pick for picks in arguments for pick in picks if pick not in _KINDS]
+    return not all(isinstance(pick, str) and channel_names.is_other_kind(pick) for pick in chosen)
 
 
 #: Key of the recorded steps in ``info["temp"]``, which MNE provides for other programs and does not
@@ -308,7 +277,7 @@ def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the narrowest cutoff frequencies of the EEG channels before the recorded steps."""
     info_edges = info.get("highpass"), info.get("lowpass")
     of_file, edges = (info.get("temp") or {}).get(_EDGES, (None, {}))
-    used = [edges.get(ch["ch_name"]) for ch in info["chs"] if is_eeg(ch)]
+    used = [edges.get(ch["ch_name"]) for ch in info["chs"] if channel_names.is_eeg(ch)]
     if of_file is None or not used or None in [*used]:
         return info_edges
     lows, highs = zip(*used, strict=True)

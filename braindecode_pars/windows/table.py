@@ -8,9 +8,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
-import mne
 import numpy as np
 import pandas as pd
 import torch
@@ -29,12 +28,10 @@ class ItemReader:
     Attributes
     ----------
     source : Any
-        ``source[item]`` is a window, a tuple whose first element is a window, or an mne.Epochs that
-        contains one window.
+        ``source[item]`` is a window, or a tuple whose first element is a window.
     """
 
     source: Any
-    checked: ClassVar[bool] = False
 
     @property
     def key(self) -> Hashable:
@@ -64,49 +61,40 @@ class ItemReader:
         ValueError
             If a window is not two-dimensional, is not numeric, or contains NaN or infinite values.
         """
-        windows = []
-        for i, item in zip(positions.tolist(), items.tolist(), strict=True):
-            window = self.source[item]
-            # Extract the samples from a tuple (window, label, ...) or from an Epochs of one window.
-            if isinstance(window, tuple) or (
-                isinstance(window, list) and window and np.ndim(window[0]) == 2
-            ):
-                window = window[0]
-            if isinstance(window, mne.BaseEpochs):
-                window = window.get_data(copy=False)[0]
-            window = plain_array(window)
-            if window.dtype.kind not in "iuf":
-                raise ValueError(
-                    f"Window {i} has dtype {window.dtype}, but samples must be real numbers. "
-                    "Convert the samples to float."
-                )
-            if window.ndim != 2 or 0 in window.shape:
-                raise ValueError(
-                    f"Window {i} has shape {window.shape}, expected (n_chans, n_times) with at "
-                    "least one channel and one sample."
-                )
-            if montage.rows is not None:
-                if len(window) != montage.n_rows:
-                    raise ValueError(
-                        f"Window {i} has {len(window)} rows, but its recording has "
-                        f"{montage.n_rows} channels, so channels cannot be selected by name. A "
-                        "transform of the dataset may have changed the channels. Pick the channels "
-                        "of the recording before creating windows."
-                    )
-                window = window[montage.rows]
-            # Copied because torch does not accept negative strides or read-only memory.
-            with np.errstate(over="ignore"):  # values too large for float32 become infinite
-                window = np.array(window, dtype=np.float32, order="C")
-            finite = np.isfinite(window).all(axis=1)  # (n_chans,)
-            if not finite.all():
-                known = montage.names if len(montage.names) == len(window) else range(len(window))
-                bad = [str(known[c]) for c in np.flatnonzero(~finite)]
-                raise ValueError(
-                    f"Window {i} contains NaN or infinite samples in channel "
-                    f"{checks.format_list(bad, 5)}. Interpolate the channel or exclude the window."
-                )
-            windows.append(window)
-        return windows
+        pairs = zip(positions.tolist(), items.tolist(), strict=True)
+        return [_checked_window(i, self.source[item], montage) for i, item in pairs]
+
+
+def _checked_window(i: int, window: Any, montage: "Montage") -> np.ndarray:
+    """Return the picked channels of window ``i`` as a float32 copy, see :meth:`ItemReader.read`."""
+    if isinstance(window, tuple):  # (window, label, ...)
+        window = window[0]
+    window = plain_array(window)
+    if window.dtype.kind not in "iuf" or window.ndim != 2 or 0 in window.shape:
+        raise ValueError(
+            f"Window {i} has shape {window.shape} and dtype {window.dtype}, expected real numbers "
+            "of shape (n_chans, n_times), with at least one channel and one sample."
+        )
+    if montage.rows is not None:
+        if len(window) != montage.n_rows:
+            raise ValueError(
+                f"Window {i} has {len(window)} rows, but its recording has {montage.n_rows} "
+                "channels, so channels cannot be selected by name. If a transform of the dataset "
+                "changes the channels, pick channels before creating windows instead."
+            )
+        window = window[montage.rows]
+    # Copied because torch does not accept negative strides or read-only memory.
+    with np.errstate(over="ignore"):  # values too large for float32 become infinite
+        window = np.array(window, dtype=np.float32, order="C")
+    finite = np.isfinite(window).all(axis=1)  # (n_chans,)
+    if not finite.all():
+        names = montage.names if len(montage.names) == len(window) else range(len(window))
+        bad = [str(names[channel]) for channel in np.flatnonzero(~finite)]
+        raise ValueError(
+            f"Window {i} contains NaN or infinite samples in channel {checks.format_list(bad, 5)}. "
+            "Interpolate the channel or exclude the window."
+        )
+    return window
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +113,6 @@ class SignalReader:
     """
 
     crops: ReadCrops
-    checked: ClassVar[bool] = True
 
     @property
     def key(self) -> Hashable:
@@ -140,8 +127,7 @@ class SignalReader:
         return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
 
 
-#: Reader of the samples of windows. ``key`` is equal for readers of the same samples. ``checked``
-#: is True if all windows are known to be finite, with ``stop - start`` samples.
+#: Reader of the samples of windows. ``key`` is equal for readers of the same samples.
 Reader: TypeAlias = ItemReader | SignalReader
 
 
@@ -179,6 +165,11 @@ class Montage:
         """Names of the channels; empty if unknown."""
         return [ch["ch_name"] for ch in self.chs_info or ()]
 
+    @cached_property
+    def positions(self) -> np.ndarray | None:
+        """Electrode positions in meters, shape (n_chans, 3); None if the channels are unknown."""
+        return channel_names.electrode_positions(self.chs_info) if self.chs_info else None
+
     @property
     def n_chans(self) -> int | None:
         """Number of channels that are read; None if unknown."""
@@ -191,7 +182,7 @@ class Montage:
         rows = None if self.rows is None else tuple(self.rows)
         return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
 
-    def pick(self, positions: Sequence[int], chs_info: list[dict] | None = None) -> Self:
+    def pick(self, positions: Any, chs_info: list[dict] | None = None) -> Self:
         """Return a montage with the channels at the given positions, in this order.
 
         If ``chs_info`` is None, the descriptions of the channels are not changed.
@@ -327,7 +318,10 @@ class Windows(Sequence):
     def labels(self) -> np.ndarray:
         """Labels, shape (n_windows,). Raises a ValueError if there are no labels."""
         if (y := self.y) is None:
-            raise ValueError("The windows have no labels. Pass y, or a dataset with targets.")
+            raise ValueError(
+                "The windows have no labels. Pass y, or a windows dataset with targets. To learn "
+                "without labels, use PARSEmbedder."
+            )
         return y
 
     @cached_property
@@ -424,7 +418,8 @@ class Windows(Sequence):
 
         None if the windows would have to be read to determine their shapes.
         """
-        if not all(reader.checked for reader in self.recordings["reader"].iloc[self._used[0]]):
+        readers = self.recordings["reader"].iloc[self._used[0]]
+        if not all(isinstance(reader, SignalReader) for reader in readers):
             return None
         n_chans = np.array([montage.n_chans for montage in self.montages], dtype=int)
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
@@ -571,28 +566,18 @@ def objects(values: Sequence[Any]) -> Any:
 
 
 def as_column(values: Any) -> np.ndarray:
-    """Convert labels or subjects to an array. Values of mixed types are not converted.
-
-    Masked values become None.
-    """
+    """Convert labels or subjects to an array. Values of mixed types are not converted."""
     if hasattr(values, "columns"):  # a DataFrame, because iterating over it gives column names
         return np.asarray(values.squeeze(axis=1))
-    if np.ma.is_masked(values):
-        filled = np.ma.getdata(values).astype(object)
-        filled[np.ma.getmaskarray(values)] = None
-        return filled
     if hasattr(values, "dtype"):  # array, tensor, Series
         return plain_array(values)
     # NumPy would convert mixed types to strings, and tuples to a second dimension.
     values = list(values)
     kinds = {type(value) for value in values}
-    if len(kinds) == 1 and tuple not in kinds:
-        try:
-            return np.asarray(values)
-        except ValueError:  # lists of different lengths
-            return np.fromiter(values, object)
-    simple = all(np.isscalar(value) and not isinstance(value, str) for value in values)
-    return np.asarray(values) if simple else np.fromiter(values, object)
+    have_one_type = len(kinds) == 1 and tuple not in kinds
+    if have_one_type or all(np.isscalar(v) and not isinstance(v, str) for v in values):
+        return np.asarray(values)
+    return np.fromiter(values, object)
 
 
 def known_column(name: str, values: Any) -> np.ndarray:
@@ -624,11 +609,5 @@ def is_name(values: np.ndarray) -> np.ndarray:
 
 
 def plain_array(values: Any) -> np.ndarray:
-    """Convert a tensor, masked array or list to a NumPy array. Masked samples become NaN."""
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        # NumPy does not support bfloat16.
-        values = values.float() if values.is_floating_point() else values
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        values = np.ma.filled(values.astype(np.float32), np.nan)
-    return np.asarray(values)
+    """Convert a tensor or a list to a NumPy array."""
+    return np.asarray(values.detach().cpu() if isinstance(values, torch.Tensor) else values)

@@ -34,9 +34,10 @@ class Transitions:
         p(c, x) = p(c_1) \prod_{t>1} p(c_t \mid c_{t-1}) \prod_t p(x_t \mid c_t) .
 
     A classifier that minimizes the cross entropy with class weights :math:`w_c` learns :math:`p(c
-    \mid x) \propto \pi_c \, p(x \mid c)` with the prior :math:`\pi_c \propto w_c n_c`, where
-    :math:`n_c` training windows have class :math:`c`. With ``class_weight="balanced"``, this prior
-    is uniform; without class weights, it is the proportion of each class in the training windows.
+    \mid x) \propto \pi_c \, p(x \mid c)`. Its prior is :math:`\pi_c \propto w_c n_c`, where
+    :math:`n_c` is the number of training windows of class :math:`c`. With
+    ``class_weight="balanced"``, this prior is uniform; without class weights, it is the proportion
+    of each class in the training windows.
     Therefore, :math:`p(c \mid x) / \pi_c` is the likelihood up to a factor that is the same for all
     classes (Bourlard and Morgan 1994). Smoothed predictions always use the class proportions of the
     training data as prior, even if the classifier has balanced class weights. With balanced class

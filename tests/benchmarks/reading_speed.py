@@ -16,7 +16,7 @@ from braindecode_pars.recordings.cutting import fixed_windows
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import SingleChannelWindows
 from braindecode_pars.windows.convert import as_windows
-from braindecode_pars.windows.examples import Examples, WindowLoader
+from braindecode_pars.windows.examples import Examples
 
 BATCH = 512  # number of crops per batch
 N_BATCHES = 20  # number of batches per measurement
@@ -128,5 +128,5 @@ def labels() -> Iterator[Row]:
 
 def _epoch(windows: BaseConcatDataset) -> Callable[[], object]:
     """Return a function that reads all windows once, in random order."""
-    loader = WindowLoader(Examples(as_windows(windows)), batch_size=LABELED_BATCH, shuffle=True)
+    loader = DataLoader(Examples(as_windows(windows)), batch_size=LABELED_BATCH, shuffle=True)
     return lambda: [x.shape for x, _ in loader]

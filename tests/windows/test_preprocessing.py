@@ -174,7 +174,7 @@ def test_steps_of_braindecode(info, preprocessor, expected):
 @pytest.mark.parametrize(
     "unknown",
     [
-        *(None, ("fn", "kwargs", 3), {"fn": 3, "kwargs": 4}, step("apply_function")),
+        step("apply_function"),
         Rescale(scalings={"eog": 1e3}).serialize(),
         Preprocessor(own_function, factor=2.0).serialize(),
     ],

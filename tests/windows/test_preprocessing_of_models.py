@@ -99,7 +99,7 @@ def test_windows_to_predict_are_compared_once_a_call(fitted, recordings, seconds
 
 
 def test_recordings_that_differ_among_themselves_give_a_warning_and_are_unknown():
-    with pytest.warns(UserWarning, match=r"0\.5-60 Hz in 15 .* 1-60 Hz in 15"):
+    with pytest.warns(UserWarning, match=r"1-60 Hz, but 0\.5-60 Hz .*15 of 30"):
         clf = classifier(pretext=None, validation=0).fit(windows_of(STEPS, OTHER))
     assert (clf.preprocessing_.band, clf.preprocessing_.notch) == (None, (50.0,))
 
