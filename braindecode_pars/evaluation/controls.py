@@ -169,7 +169,7 @@ def controls(
     splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
     checks.positive().check("edge", edge)
     checks.positive().check("patch_seconds", patch_seconds)
-    splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
+    splitting.check_arguments(estimators, metrics, seeds)
     if len(estimators) < 2:
         only = ", ".join(estimators)
         raise ValueError(

@@ -347,22 +347,14 @@ def transfer(
     >>> scores["subject"].tolist()[:2], sorted(set(scores["seed"]))
     ([3, 'all'], [0, 1, 2, 3, 4])
     """
-    if not isinstance(datasets, Mapping) or len(datasets) == 0:
-        raise TypeError(
-            "datasets must be a non-empty dict from dataset name to windows dataset, got "
-            f"{datasets if isinstance(datasets, Mapping) else type(datasets).__name__}."
-        )
-    mapping_rule = checks.optional(checks.instance("a dict with dataset names as keys", Mapping))
-    for argument, by_dataset in (("cv", cv), ("test_subjects", test_subjects)):
-        mapping_rule.check(argument, by_dataset)
-        if unknown := [name for name in by_dataset or () if name not in datasets]:
-            known_names = ", ".join(datasets)
-            raise ValueError(
-                f"{argument} has an entry for the unknown dataset {unknown[0]!r}. Use the keys of "
-                f"datasets: {known_names}."
-            )
-
+    rule = checks.ParameterRule("a non-empty dict from name to windows dataset", (Mapping,), bool)
+    rule.check("datasets", datasets)
     cv, test_subjects = cv or {}, test_subjects or {}
+    if unknown := {*cv, *test_subjects} - {*datasets}:
+        raise ValueError(
+            f"cv or test_subjects has an entry for the unknown dataset {min(unknown)!r}. Use the "
+            f"keys of datasets: {', '.join(datasets)}."
+        )
     split: dict[str, tuple[Any, Splitter]] = {
         name: (windows_ds, LabeledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
         for name, windows_ds in datasets.items()
@@ -477,7 +469,7 @@ def run_protocol(
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
-    splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
+    splitting.check_arguments(estimators, metrics, seeds)
     corpora, jobs = {}, []
     for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
