@@ -368,7 +368,7 @@ def _gain_row(
     def test(cells: np.ndarray) -> random_effects.MeanTest:
         """Test the mean of values of shape (n_subjects, n_draws)."""
         n_train = int(key["n_train_subjects"])
-        return paired_tests.tested_mean(cells[:, :, None], False, n_train, kind)[0]
+        return paired_tests.tested_mean(cells[:, :, None], n_train, kind)[0]
 
     method, against = key["method"], key["against"]
     unchanged, changed = values[UNCHANGED], values[key["control"]]

@@ -233,9 +233,9 @@ def mean_interval(
     highest = 1.0 if rows["metric"].iloc[0] in names.METRICS else math.inf
     means = []
     for key, part in rows.groupby(by, sort=False, dropna=False):
-        values, nested = _crossed([*_by_pretraining(part).values()])
+        values = _crossed([*_by_pretraining(part).values()])
         n_train, kind = int(part["n_train_subjects"].min()), kind_of(part, "auto")
-        test, kind = tested_mean(values, nested, n_train, kind)
+        test, kind = tested_mean(values, n_train, kind)
         row = dict(zip(by, key, strict=True), mean=test.mean)
         row |= dict(ci_low=test.ci_low, ci_high=float(np.minimum(test.ci_high, highest)))
         means.append(row | dict(n_subjects=len(values), n_draws=values.shape[1], test=kind))
@@ -250,16 +250,12 @@ def pairs_of(
     selected = selected[selected["subject"] != tables.POOLED]
     means = metrics.means_by_subject(selected)
     methods = list(dict.fromkeys(means["method"]))
-    method_names = ", ".join(map(str, methods)) or "none"
     if len(methods) < 2:
         raise ValueError(
             "A paired test requires scores of at least 2 methods, but the scores contain "
-            f"{method_names}. Add the scores of another method."
+            f"{', '.join(methods) or 'none'}. Add the scores of another method."
         )
-    if against is not None and against not in methods:
-        raise ValueError(
-            f"against={against!r} is not a method of the scores. Use one of {method_names}."
-        )
+    checks.optional(checks.choice(*methods)).check("against", against)
     if means.duplicated(["dataset", "method", "subject"]).any():
         numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
         raise ValueError(
@@ -272,15 +268,15 @@ def pairs_of(
     return selected, [(method, against) for method in methods if method != against]
 
 
-def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bool, int]:
+def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, int]:
     """Compute the differences between two methods for each subject and draw.
 
     Returns
     -------
     values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
-        Differences of the subjects with a defined score of both methods in each draw.
-    nested : bool
-        Whether subjects are nested in draws: each subject has one draw, and NaN for other draws.
+        Differences of the subjects with a defined score of both methods in each draw. If each
+        subject has only one draw (subjects nested in draws), the differences in other draws are
+        NaN.
     n_all : int
         Number of subjects, including excluded subjects.
     """
@@ -291,8 +287,7 @@ def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, 
         if all(key in scores or None in scores for scores in cells):
             scores_a, scores_b = (scores[key if key in scores else None] for scores in cells)
             differences.append((scores_a - scores_b).reindex(subjects))
-    values, nested = _crossed(differences)
-    return values, nested, len(subjects)
+    return _crossed(differences), len(subjects)
 
 
 def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
@@ -306,22 +301,25 @@ def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
     return {None if pd.isna(key) else key: table for key, table in wide.items()}
 
 
-def _crossed(parts: list[pd.DataFrame]) -> tuple[np.ndarray, bool]:
-    """Stack tables with the same subjects, and return whether subjects are nested in seeds.
+def _crossed(parts: list[pd.DataFrame]) -> np.ndarray:
+    """Stack tables with the same subjects: (n_subjects, n_seeds, n_pretrainings).
 
-    The array has the shape (n_subjects, n_seeds, n_pretrainings). Incomplete seeds and subjects are
-    excluded.
+    Incomplete seeds and subjects are excluded. If each subject has only one seed, the values of
+    other seeds are NaN.
     """
     parts = [table.dropna(axis="columns", how="all") for table in parts]
     all_seeds = dict.fromkeys(seed for table in parts for seed in table)
     seeds = [seed for seed in all_seeds if all(seed in table for table in parts)]
     if not seeds:
-        return np.empty((0, 0, 0)), False
+        return np.empty((0, 0, 0))
     values = np.stack([table[seeds].to_numpy() for table in parts], axis=2)
-    complete = np.isfinite(values).all(axis=2)  # subjects by draws
-    n_draws = complete.sum(axis=1)
-    nested = len(seeds) > 1 and n_draws.max() == 1
-    return values[n_draws == (1 if nested else len(seeds))], nested
+    n_draws = np.isfinite(values).all(axis=2).sum(axis=1)
+    return values[n_draws == (1 if n_draws.max() == 1 else len(seeds))]
+
+
+def _are_nested(values: np.ndarray) -> bool:
+    """Return whether each subject has only one draw, and NaN for other draws."""
+    return bool(np.isnan(values).any())
 
 
 def kind_of(rows: pd.DataFrame, test: str) -> str:
@@ -332,17 +330,13 @@ def kind_of(rows: pd.DataFrame, test: str) -> str:
     return "corrected" if test == "auto" and protocols & {*CROSS_VALIDATION} else test
 
 
-def tested_mean(
-    values: np.ndarray, nested: bool, n_train: int, test: str
-) -> tuple[random_effects.MeanTest, str]:
+def tested_mean(values: np.ndarray, n_train: int, test: str) -> tuple[random_effects.MeanTest, str]:
     """Test the mean of scores or of differences, and return the kind of test that was used.
 
     Parameters
     ----------
     values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
-        Scores, or differences between scores.
-    nested : bool
-        Whether each subject has one draw, and NaN for other draws.
+        Scores, or differences between scores, see :func:`differences_of`.
     n_train : int
         Number of training subjects of a fit.
     test : str
@@ -363,7 +357,7 @@ def tested_mean(
         return random_effects.crossed_mean(means), test
     if test == "corrected" or values.shape[1] == 1:
         return random_effects.corrected_mean(means, n_train), "corrected"
-    if nested:
+    if _are_nested(values):
         return random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
     kind = "three-way" if values.shape[2] > 1 else "two-way"
     return random_effects.crossed_mean(values), kind
@@ -373,7 +367,7 @@ def _test(
     selected: pd.DataFrame, pair: tuple[str, str], n_train: int, test: str
 ) -> dict[str, str | float]:
     """Return the row of the table of tests for a pair of methods."""
-    values, nested, n_all = differences_of(selected, *pair)
+    values, n_all = differences_of(selected, *pair)
     n_draws = values.shape[1]
     if test == "two-way" and n_draws < 2:
         raise ValueError(
@@ -382,7 +376,7 @@ def _test(
             "more seeds, or use test='corrected', which tests over subjects."
         )
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    mean_test, kind = tested_mean(values, nested, n_train, test)
+    mean_test, kind = tested_mean(values, n_train, test)
     return dict(
         method_a=pair[0],
         method_b=pair[1],
@@ -428,8 +422,8 @@ def describe_differences(tests: pd.DataFrame) -> str:
     ...          detectable=0.06, n_dropped=0, test="two-way"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS scores significantly higher than random encoder by 0.120 (95 % CI 0.080 to 0.160, p = \
-0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled \
+    PARS scores significantly higher than random encoder (difference +0.120, 95 % CI +0.080 to \
++0.160, p = 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled \
 subjects as crossed random effects.
     """
     in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
@@ -464,22 +458,14 @@ subjects as crossed random effects.
     return " ".join(sentences)
 
 
-def _names_of(is_one_of_several: bool) -> tuple[str, str]:
-    """Return the names of the confidence interval and of the p-value."""
-    return ("uncorrected 95 % CI", "Holm-corrected p") if is_one_of_several else ("95 % CI", "p")
-
-
 def _describe_significant(pair: pd.Series, where: str, is_one_of_several: bool) -> str:
     """Return the sentence about a significant difference, with the better method first."""
-    ci_name, p_name = _names_of(is_one_of_several)
     sign = -1 if pair["mean_difference"] < 0 else 1
     better, worse = [pair["method_a"], pair["method_b"]][::sign]
-    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
     return (
-        f"{better} scores significantly higher than {worse}{where} by "
-        f"{abs(pair['mean_difference']):.3f} ({ci_name} {low:.3f} to {high:.3f}, {p_name} = "
-        f"{pair['p_holm']:.2g}; {pair['method_a']} scores higher in {pair['wins']} of "
-        f"{pair['n_subjects']} subjects)."
+        f"{better} scores significantly higher than {worse}{where} "
+        f"({_describe_difference(pair, sign, is_one_of_several)}; {pair['method_a']} scores higher "
+        f"in {pair['wins']} of {pair['n_subjects']} subjects)."
     )
 
 
@@ -488,14 +474,22 @@ def _describe_not_significant(pair: pd.Series, is_one_of_several: bool) -> str:
     if math.isnan(pair["p_holm"]):
         n = pair["n_subjects"]
         return f"not tested, because only {n} subject{'s' * (n != 1)} can be compared"
-    ci_name, p_name = _names_of(is_one_of_several)
-    text = (
-        f"difference {pair['mean_difference']:+.3f}, {ci_name} {pair['ci_low']:+.3f} to "
-        f"{pair['ci_high']:+.3f}, {p_name} = {pair['p_holm']:.2g}"
+    text = _describe_difference(pair, 1, is_one_of_several)
+    if math.isnan(pair["detectable"]):  # all differences are equal
+        return text
+    return f"{text}, minimum detectable difference {pair['detectable']:.3f}"
+
+
+def _describe_difference(pair: pd.Series, sign: int, is_one_of_several: bool) -> str:
+    """Return a difference, multiplied by ``sign``, with its confidence interval and p-value."""
+    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
+    ci_name, p_name = "95 % CI", "p"
+    if is_one_of_several:
+        ci_name, p_name = "uncorrected 95 % CI", "Holm-corrected p"
+    return (
+        f"difference {sign * pair['mean_difference']:+.3f}, {ci_name} {low:+.3f} to {high:+.3f}, "
+        f"{p_name} = {pair['p_holm']:.2g}"
     )
-    if not math.isnan(pair["detectable"]):  # undefined if all differences are equal
-        text += f", minimum detectable difference {pair['detectable']:.3f}"
-    return text
 
 
 #: Description of each kind of test.
@@ -588,10 +582,10 @@ def power(
     selected, pairs = pairs_of(scores, metric, against)
     rows = []
     for pair in pairs:
-        values, nested, _ = differences_of(selected, *pair)
+        values, _ = differences_of(selected, *pair)
         n_scored, n_seeds = values.shape[:2]
-        if nested or min(n_scored, n_seeds) < 2:
-            clause = ", and each seed has different subjects" if nested else ""
+        if _are_nested(values) or min(n_scored, n_seeds) < 2:
+            clause = ", and each seed has different subjects" if _are_nested(values) else ""
             raise ValueError(
                 f"{pair[0]} and {pair[1]} have {n_scored} subjects with defined scores in each of "
                 f"{n_seeds} seeds{clause}. Estimating the variance components requires at least 2 "

@@ -142,10 +142,10 @@ def mean_squares(
     r"""Compute mean squares and degrees of freedom of all main effects and interactions.
 
     The factors are the axes of the array. The effect of a set of factors is the mean over all other
-    factors, minus the effects of all proper subsets of the set. The mean square of an effect is its
-    sum of squares over all entries of the array, divided by its degrees of freedom: the product,
-    over the factors of the set, of the number of levels minus one. The last set contains all
-    factors and is the residual.
+    factors, from which the mean over each factor of the set is subtracted. The mean square of an
+    effect is its sum of squares over all entries of the array, divided by its degrees of freedom:
+    the product, over the factors of the set, of the number of levels minus one. The last set
+    contains all factors and is the residual.
 
     Parameters
     ----------
@@ -167,17 +167,15 @@ def mean_squares(
     {(0,): (14.0, 2), (1,): (6.0, 1), (0, 1): (0.0, 2)}
     """
     axes = range(values.ndim) if axes is None else axes
-    sets = [subset for size in range(len(axes) + 1) for subset in combinations(axes, size)]
-    size = math.prod(values.shape[axis] for axis in axes)
-    effects: dict[tuple[int, ...], np.ndarray] = {}
+    n_entries = math.prod(values.shape[axis] for axis in axes)
     squares = {}
-    for factors in sets:
-        other_axes = tuple(axis for axis in axes if axis not in factors)
-        lower_order = [effect for subset, effect in effects.items() if set(subset) < set(factors)]
-        effects[factors] = effect = values.mean(other_axes, keepdims=True) - sum(lower_order)
-        if factors:
+    for n_factors in range(1, len(axes) + 1):
+        for factors in combinations(axes, n_factors):
+            effect = values.mean(tuple({*axes} - {*factors}), keepdims=True)
+            for axis in factors:
+                effect = effect - effect.mean(axis, keepdims=True)
             df = math.prod(values.shape[axis] - 1 for axis in factors)
-            squares[factors] = float(np.mean(effect**2)) * size / df, df
+            squares[factors] = float(np.mean(effect**2)) * n_entries / df, df
     return squares
 
 
@@ -428,17 +426,15 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     {(0,): 7.0, (1,): 2.0, (0, 1): 0.0}
     """
     all_axes = max(squares, key=len)
-    n = {axis: squares[(axis,)][1] + 1 for axis in all_axes}
-    components = {}
-    for factors in squares:
-        total = sum(
-            (-1) ** (len(larger) - len(factors)) * ms
-            for larger, (ms, _) in squares.items()
-            if set(factors) <= set(larger)
-        )
-        n_entries = math.prod(n[axis] for axis in {*all_axes} - {*factors})
-        components[factors] = max(0.0, total / n_entries)
-    return components
+    contributions: dict[tuple[int, ...], float] = {}  # components times numbers of levels
+    for factors in sorted(squares, key=len, reverse=True):
+        larger = [value for other, value in contributions.items() if {*factors} < {*other}]
+        contributions[factors] = squares[factors][0] - sum(larger)
+    return {
+        factors: max(0.0, contributions[factors])
+        / math.prod(squares[(axis,)][1] + 1 for axis in all_axes if axis not in factors)
+        for factors in squares
+    }
 
 
 def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int, ...]) -> float:

@@ -192,7 +192,10 @@ def test_equal_scores_have_a_p_value_of_one():
 def test_the_better_method_is_named_first():
     low = RNG.normal(0.2, 0.01, (4, 8))
     description = describe_differences(paired_tests(table(A=low, B=low + RNG.normal(0.1, 0.01))))
-    pattern = r"B scores significantly higher than A in kappa by (.+) \(95 % CI (.+) to (.+), p"
+    pattern = (
+        r"B scores significantly higher than A in kappa "
+        r"\(difference (.+), 95 % CI (.+) to (.+), p"
+    )
     match = re.match(pattern, description)
     difference, low, high = map(float, match.groups())
     assert 0 < low <= difference <= high
@@ -249,8 +252,8 @@ def test_each_number_of_labeled_subjects_has_a_test():
         pd.testing.assert_frame_equal(of_n[columns], expected[columns])
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     description = describe_differences(tests)
-    assert "A scores significantly higher than B in kappa with 9 labeled subjects by" in description
-    with pytest.raises(ValueError, match=r"'D'.* A, B, C"):
+    assert "A scores significantly higher than B in kappa with 9 labeled subjects (" in description
+    with pytest.raises(ValueError, match=r"'A', 'B', 'C'.* 'D'"):
         paired_tests(pd.concat([few, many]), against="D")
 
 
