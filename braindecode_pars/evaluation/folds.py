@@ -34,7 +34,6 @@ from braindecode_pars.evaluation.metrics import (
 )
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext import base
-from braindecode_pars.windows import Windows
 
 # The random state and number of threads of torch are global to the process, so folds in threads of
 # the same process run sequentially.
@@ -315,10 +314,10 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
 
 
 def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Predict labels, and probabilities if available, reading the windows only once.
+    """Predict labels, and probabilities if the classifier has them.
 
-    A pipeline or a linear probe transforms the windows once, and its last step predicts labels and
-    probabilities.
+    A pipeline transforms the windows once, and its last step predicts labels and probabilities. An
+    estimator of this package predicts both at once.
     """
     cls = type(fitted)
     if cls is Pipeline and len(fitted.steps) > 1:
@@ -329,8 +328,6 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
     # Unless a subclass overrides one of the two methods
     if isinstance(fitted, parent) and all(getattr(cls, n) is getattr(parent, n) for n in methods):
         return fitted._predictions(windows)
-    if isinstance(windows, Windows) and windows.shapes is None:  # not windows of a signal store
-        windows = windows.read_by([*windows])
     return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
 
 

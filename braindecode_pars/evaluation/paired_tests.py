@@ -423,8 +423,8 @@ def describe_differences(tests: pd.DataFrame) -> str:
     ... ])
     >>> print(describe_differences(tests))
     PARS scores significantly higher than random encoder (difference +0.120, 95 % CI +0.080 to \
-+0.160, p = 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled \
-subjects as crossed random effects.
++0.160, p = 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of \
+labeled subjects as crossed random effects.
     """
     in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
     numbers = tests.get("n_train_subjects", pd.Series(dtype=int))

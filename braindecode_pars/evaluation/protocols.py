@@ -546,10 +546,9 @@ def reproduce(
     subjects, folder = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            "reproduce requires at least 4 subjects, and n_train_subjects of at most three "
-            "quarters of the subjects, because each fold tests a quarter. Got "
-            f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
-            "use a smaller n_train_subjects."
+            "reproduce tests a quarter of at least 4 subjects in each fold, and trains on at most "
+            f"the other subjects. Got {len(subjects)} subjects and n_train_subjects="
+            f"{n_train_subjects}. Add subjects, or use a smaller n_train_subjects."
         )
     ResultsFolder(folder, "a reproduction", marks=("reproduction/",)).check()
     settings = {"verbose": 0, **settings}

@@ -111,8 +111,8 @@ class Splitter(LeaveOneGroupOut):
         subjects = corpus.subjects
         if len(subjects) < minimum:
             raise ValueError(
-                "Holding out a subject requires windows of at least 2 subjects, but all windows "
-                f"are from subject {subjects[0]}. Add subjects, or use WithinSubject."
+                f"All windows are from subject {subjects[0]}, but holding out a subject requires "
+                "at least 2 subjects. Add subjects, or use WithinSubject."
             )
         if self.test_subjects is None:
             return subjects
@@ -360,10 +360,8 @@ class LabeledWindows(Splitter):
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if (self.n_windows is None) == (self.minutes is None):
-            raise ValueError(
-                "Pass either n_windows or minutes, the amount of labeled data of the test subject; "
-                f"got n_windows={self.n_windows!r} and minutes={self.minutes!r}."
-            )
+            amounts = f"n_windows={self.n_windows!r} and minutes={self.minutes!r}"
+            raise ValueError(f"Pass either n_windows or minutes, got {amounts}.")
         name = "n_windows" if self.minutes is None else "minutes"
         amounts = np.atleast_1d(getattr(self, name)).tolist()
         check_list(name, amounts, checks.number("of at least 0", lambda amount: amount >= 0))
@@ -376,8 +374,8 @@ class LabeledWindows(Splitter):
                 sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[rows]
                 if sfreq is None or (lengths <= 0).any():
                     raise ValueError(
-                        "minutes requires windows with a sampling rate and times, but the sampling "
-                        "rate or the times are unknown. Pass n_windows instead of minutes."
+                        "minutes requires windows with a sampling rate and times. Pass n_windows "
+                        "instead of minutes."
                     )
                 required = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
@@ -436,12 +434,6 @@ class WithinSubject(Splitter):
         self.test_subjects = test_subjects
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        if len(unused):
-            raise ValueError(
-                "validation='split' cannot be used with WithinSubject, because 'split' validates "
-                "on subjects other than the training subject. Pass a proportion of the windows, "
-                "such as validation=0.2."
-            )
         for subject in self._subjects_to_test(corpus, minimum=1):
             subject_windows = corpus.in_time(subject)
             rows = subject_windows[corpus.labeled[subject_windows]]

@@ -117,10 +117,7 @@ class Corpus:
             If two subject names are similar.
         """
         if groups is None:
-            raise ValueError(
-                "groups is None, but the subject of each window is required. Pass the third value "
-                "returned by as_sklearn as groups."
-            )
+            raise ValueError("groups is None. Pass the subject of each window.")
         groups = convert.subject_column(groups, len(groups))
         y = np.zeros(len(groups), dtype=int) if y is None else np.asarray(y)
         check_consistent_length(X, y, groups)
