@@ -49,17 +49,22 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
 
 def paired_tests(
-    scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None, test: str = "auto"
+    scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None
 ) -> pd.DataFrame:
     r"""Test pairwise differences between methods, with crossed random effects and Holm's method.
 
-    Two methods are compared on the seeds that both methods have. If a seed is a draw of labeled
-    subjects, the differences of all subjects in all draws are tested with
-    :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`, an analysis of variance with
-    two crossed random factors. If there is a single seed, the corrected resampled t-test (Nadeau
-    and Bengio 2003) of the subject means is used. This test accounts for overlapping training sets.
-    It is therefore also used for a cross-validation, in which the seeds do not change the training
-    subjects. The p-values are adjusted with Holm's method.
+    Two methods are compared on the seeds that both methods have. The test depends on the scores:
+
+    - If each seed is a draw of labeled subjects, the differences of all subjects in all draws are
+      tested with :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`, an analysis of
+      variance with two crossed random factors.
+    - If there is a single seed, the corrected resampled t-test (Nadeau and Bengio 2003) of the
+      subject means is used. It accounts for overlapping training sets.
+    - The corrected test is also used for several seeds of the protocols ``compare``,
+      ``leave_one_subject_out`` and ``labeled_windows``, in which the seeds do not change the
+      training subjects.
+
+    The p-values are adjusted with Holm's method.
 
     Parameters
     ----------
@@ -75,11 +80,6 @@ def paired_tests(
     against : str | None
         Method that is compared with every other method, such as ``"from scratch"``. This reduces
         the number of tests. If None, all pairs are tested.
-    test : "auto" | "two-way" | "corrected"
-        ``"two-way"`` is the analysis of variance, which requires several seeds. ``"corrected"`` is
-        the corrected t-test of scores averaged over seeds. ``"auto"`` is the corrected test if
-        there is one seed or if the protocol is ``compare``, ``leave_one_subject_out`` or
-        ``labeled_windows``, and otherwise the two-way test.
 
     Returns
     -------
@@ -108,8 +108,7 @@ def paired_tests(
     ValueError
         If the metric or the method ``against`` is missing from the scores. If there are fewer than
         two methods. If two rows differ only in ``value``. If the scores contain several controls.
-        If a subject has scores of one method from several protocols. If ``test="two-way"`` and a
-        pair of methods has fewer than two seeds in common.
+        If a subject has scores of one method from several protocols.
 
     Notes
     -----
@@ -149,9 +148,6 @@ def paired_tests(
       method_a  n_subjects  n_draws  wins     test
     0     PARS           6        4     6  two-way
     """
-    checks.check_parameters(
-        locals(), dict(test=checks.choice("auto", "two-way", "corrected")), "paired_tests"
-    )
     scores = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
     # Test each amount of labels separately. Otherwise all rows are tested together, because folds
@@ -165,9 +161,8 @@ def paired_tests(
     rows = []
     for part in parts:
         selected, pairs = pairs_of(part, metric, against)
-        n_train, kind = int(selected["n_train_subjects"].min()), kind_of(selected, test)
         amounts = {name: selected[name].iloc[0] for name in varied if name != "n_train_subjects"}
-        rows += [_test(selected, pair, n_train, kind) | amounts for pair in pairs]
+        rows += [_test(selected, *pair) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
     return tests.assign(metric=metric)
@@ -234,8 +229,7 @@ def mean_interval(
     means = []
     for key, part in rows.groupby(by, sort=False, dropna=False):
         values = _crossed([*_by_pretraining(part).values()])
-        n_train, kind = int(part["n_train_subjects"].min()), kind_of(part, "auto")
-        test, kind = tested_mean(values, n_train, kind)
+        test, kind = tested_mean(values, part)
         row = dict(zip(by, key, strict=True), mean=test.mean)
         row |= dict(ci_low=test.ci_low, ci_high=float(np.minimum(test.ci_high, highest)))
         means.append(row | dict(n_subjects=len(values), n_draws=values.shape[1], test=kind))
@@ -322,25 +316,16 @@ def _are_nested(values: np.ndarray) -> bool:
     return bool(np.isnan(values).any())
 
 
-def kind_of(rows: pd.DataFrame, test: str) -> str:
-    """Return the kind of test for the protocols of the scores; ``test`` as in ``paired_tests``."""
-    protocols = {*rows.get("protocol", ())}
-    if protocols == {WITHIN}:  # training sets do not overlap
-        return "within"
-    return "corrected" if test == "auto" and protocols & {*CROSS_VALIDATION} else test
-
-
-def tested_mean(values: np.ndarray, n_train: int, test: str) -> tuple[random_effects.MeanTest, str]:
+def tested_mean(values: np.ndarray, scores: pd.DataFrame) -> tuple[random_effects.MeanTest, str]:
     """Test the mean of scores or of differences, and return the kind of test that was used.
 
     Parameters
     ----------
     values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
         Scores, or differences between scores, see :func:`differences_of`.
-    n_train : int
-        Number of training subjects of a fit.
-    test : str
-        Kind of test, see :func:`kind_of`.
+    scores : DataFrame
+        Table from which the values were computed. Its protocols determine the kind of test, and its
+        smallest number of training subjects is used for the corrected test.
 
     Returns
     -------
@@ -349,13 +334,15 @@ def tested_mean(values: np.ndarray, n_train: int, test: str) -> tuple[random_eff
     kind : str
         Kind of test that was used, as in :func:`paired_tests`.
     """
+    protocols = {*scores.get("protocol", ())}
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     # With two subjects, the variance estimate is so poor that the error rate would be near 10 %.
     if len(means) <= 2:
         return random_effects.MeanTest.of(float(means.mean()) if len(means) else math.nan), "none"
-    if test == "within":  # the subjects are independent
-        return random_effects.crossed_mean(means), test
-    if test == "corrected" or values.shape[1] == 1:
+    if protocols == {WITHIN}:  # training sets do not overlap, so the subjects are independent
+        return random_effects.crossed_mean(means), "within"
+    if protocols & {*CROSS_VALIDATION} or values.shape[1] == 1:
+        n_train = int(scores["n_train_subjects"].min())
         return random_effects.corrected_mean(means, n_train), "corrected"
     if _are_nested(values):
         return random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
@@ -363,26 +350,17 @@ def tested_mean(values: np.ndarray, n_train: int, test: str) -> tuple[random_eff
     return random_effects.crossed_mean(values), kind
 
 
-def _test(
-    selected: pd.DataFrame, pair: tuple[str, str], n_train: int, test: str
-) -> dict[str, str | float]:
+def _test(selected: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
     """Return the row of the table of tests for a pair of methods."""
-    values, n_all = differences_of(selected, *pair)
-    n_draws = values.shape[1]
-    if test == "two-way" and n_draws < 2:
-        raise ValueError(
-            "test='two-way' requires defined scores of both methods for at least 2 common seeds, "
-            f"but {pair[0]} and {pair[1]} have {n_draws} in common. Evaluate both methods with "
-            "more seeds, or use test='corrected', which tests over subjects."
-        )
+    values, n_all = differences_of(selected, a, b)
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    mean_test, kind = tested_mean(values, n_train, test)
+    mean_test, kind = tested_mean(values, selected)
     return dict(
-        method_a=pair[0],
-        method_b=pair[1],
-        n_train_subjects=n_train,
+        method_a=a,
+        method_b=b,
+        n_train_subjects=int(selected["n_train_subjects"].min()),
         n_subjects=len(means),
-        n_draws=n_draws,
+        n_draws=values.shape[1],
         mean_difference=mean_test.mean,
         sd_difference=means.std(ddof=1) if len(means) > 1 else math.nan,
         ci_low=mean_test.ci_low,
