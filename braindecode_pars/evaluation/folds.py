@@ -5,7 +5,7 @@ Warnings of folds are shown once per protocol. Parallel folds are distributed ov
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -35,8 +35,8 @@ from braindecode_pars.evaluation.metrics import (
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.pretext import base
 
-# The random state and number of threads of torch are global to the process, so folds in threads of
-# the same process run sequentially.
+# The random state of torch is global to the process, so folds in threads of the same process run
+# sequentially.
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -96,9 +96,9 @@ def run_folds(
 
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
     Dask or Ray). Folds in the same process run sequentially, because torch's random state is global
-    to the process. The torch threads are divided among the processes. For estimators with
-    ``device="auto"``, the GPUs of the machine are divided as well. The result does not depend on
-    the process in which a fold runs, or on the order in which folds finish.
+    to the process. For estimators with ``device="auto"``, the GPUs of the machine are divided among
+    the processes. The result does not depend on the process in which a fold runs, or on the order
+    in which folds finish.
 
     Parameters
     ----------
@@ -253,15 +253,12 @@ def _run(
 
     The warnings are returned, because warnings of a worker process would be lost.
     """
-    # Divide the GPUs and torch's threads among the processes.
+    # Divide the GPUs among the processes. joblib, Dask and Ray limit the threads of a process.
     n_gpus = torch.cuda.device_count()
     device = f"cuda:{i % n_gpus}" if n_parallel > 1 and n_gpus > 1 else checks.AUTO
     fold_warnings: list[tuple] = []
     try:
-        with _ONE_AT_A_TIME, ExitStack() as after, collected(fold_warnings):
-            n_threads = torch.get_num_threads()
-            after.callback(torch.set_num_threads, n_threads)
-            torch.set_num_threads(max(1, min(n_threads, joblib.cpu_count() // n_parallel)))
+        with _ONE_AT_A_TIME, collected(fold_warnings):
             base.register_tasks(tasks)
             return i, _fit_and_predict(fold, corpus, device), fold_warnings
     except Exception as error:

@@ -143,9 +143,8 @@ def score_predictions(
     ------
     ValueError
         If the metric is unknown, lengths differ, or a label is missing or is not a class label. For
-        metrics that require probabilities, also if ``probabilities`` is None, has a shape other
-        than ``(n_windows, n_classes)``, or has a row with values outside [0, 1] or with a sum other
-        than 1.
+        metrics that require probabilities, also if the shape of ``probabilities`` is not
+        ``(n_windows, n_classes)``, or if a row is not a probability distribution.
 
     References
     ----------
@@ -468,9 +467,9 @@ def worst_subjects(
     Notes
     -----
     Do not compare other methods with the row of the reference. The subjects were selected by its
-    scores, which are partly chance, so its scores on these subjects are too low and would regress
-    to the mean in a repetition. Compare the other methods with each other, and choose the reference
-    before you see the scores.
+    scores, which are partly chance. Its scores on these subjects are therefore too low, and would
+    regress to the mean in a repetition. Compare the other methods with each other, and choose the
+    reference before you see the scores.
 
     References
     ----------

@@ -55,9 +55,9 @@ def paired_tests(
 
     Two methods are compared on the seeds that both methods have. The test depends on the scores:
 
-    - If each seed is a draw of labeled subjects, the differences of all subjects in all draws are
-      tested with :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`, an analysis of
-      variance with two crossed random factors.
+    - If each seed is a draw of labeled subjects, the test is an analysis of variance with two
+      crossed random factors, subjects and draws
+      (:func:`~braindecode_pars.evaluation.random_effects.crossed_mean`).
     - If there is a single seed, the corrected resampled t-test (Nadeau and Bengio 2003) of the
       subject means is used. It accounts for overlapping training sets.
     - The corrected test is also used for several seeds of the protocols ``compare``,
@@ -84,8 +84,8 @@ def paired_tests(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of methods and each amount of labels (number of training subjects, and
-        labeled windows or minutes of the test subject), with the columns:
+        One row for each pair of methods and each amount of labels: number of training subjects, and
+        labeled windows or minutes of the test subject. The columns are:
 
         - ``method_a``, ``method_b``, ``n_train_subjects``, ``n_subjects``;
         - ``n_draws``: number of seeds that both methods have;
@@ -118,9 +118,9 @@ def paired_tests(
     If each seed has different subjects, as in simulations, subjects are nested in seeds. The test
     is then a t-test of the means of seeds, and ``test`` is "nested".
 
-    In the corrected test, the mean difference is divided by the standard deviation of the subjects'
-    differences, times the square root of ``1 / n_subjects + 1 / n_train_subjects``. If the number
-    of training subjects differs between folds, the smallest number is used.
+    In the corrected test, the standard error of the mean difference is the standard deviation of
+    the subjects' differences, times the square root of ``1 / n_subjects + 1 / n_train_subjects``.
+    If the number of training subjects differs between folds, the smallest number is used.
 
     The two-way and three-way tests treat the draws of labeled subjects as independent. If each draw
     contains most of the available subjects, the draws overlap strongly, and the conclusions hold
@@ -192,10 +192,14 @@ def mean_interval(
     Returns
     -------
     pandas.DataFrame
-        One row for each combination, in the order of the scores: the columns ``by``, ``mean``,
-        ``ci_low`` and ``ci_high`` (clipped at 1, the highest score; NaN for one or two subjects),
-        ``n_subjects`` (number of subjects with a defined score for each seed, over which the mean
-        is computed), ``n_draws``, and ``test`` as in :func:`paired_tests`.
+        One row for each combination, in the order of the scores, with the columns ``by`` and:
+
+        - ``mean``: mean score;
+        - ``ci_low``, ``ci_high``: confidence interval, clipped at 1, the highest score; NaN for one
+          or two subjects;
+        - ``n_subjects``: number of subjects with a defined score for each seed. Other subjects are
+          excluded from the mean;
+        - ``n_draws``, ``test``: as in :func:`paired_tests`.
 
     Raises
     ------
@@ -250,13 +254,8 @@ def pairs_of(
             f"{', '.join(methods) or 'none'}. Add the scores of another method."
         )
     checks.optional(checks.choice(*methods)).check("against", against)
-    if means.duplicated(["dataset", "method", "subject"]).any():
-        numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
-        raise ValueError(
-            "Some subjects have several scores of the same method, from several protocols or "
-            f"numbers of training subjects ({numbers}). Select the rows of one protocol and one "
-            "number of training subjects."
-        )
+    # A subject must not have scores of several protocols or numbers of training subjects.
+    tables.check_once(means, "scores", ["dataset", "method", "subject"])
     if against is None:
         return selected, list(combinations(methods, 2))
     return selected, [(method, against) for method in methods if method != against]
@@ -563,12 +562,10 @@ def power(
         values, _ = differences_of(selected, *pair)
         n_scored, n_seeds = values.shape[:2]
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
-            clause = ", and each seed has different subjects" if _are_nested(values) else ""
             raise ValueError(
-                f"{pair[0]} and {pair[1]} have {n_scored} subjects with defined scores in each of "
-                f"{n_seeds} seeds{clause}. Estimating the variance components requires at least 2 "
-                "subjects, each scored in the same 2 or more seeds. Evaluate both methods on more "
-                "subjects or with more seeds."
+                "Variance components require scores of at least 2 subjects in the same 2 or more "
+                f"seeds, but {pair[0]} and {pair[1]} have scores of {n_scored} subjects and "
+                f"{n_seeds} seeds. Evaluate both methods on more subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

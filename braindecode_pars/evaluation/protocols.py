@@ -106,21 +106,25 @@ def leave_one_subject_out(
     Returns
     -------
     pandas.DataFrame
-        One row for each method, subject, seed and metric, with the columns ``protocol``
-        ("leave_one_subject_out", or "compare" with ``cv``), ``dataset``, ``method``, ``subject``
-        (the held-out subject), ``n_train_subjects``, ``seed``, ``metric``, ``value``,
-        ``test_subject_data`` (data of the test subject that the method uses in addition to the
-        predicted window) and ``chance`` (chance level of the metric, NaN if it is unknown). If a
-        score is undefined, its value is NaN, and a column ``why`` contains the reason.
+        One row for each method, subject, seed and metric, with the columns:
+
+        - ``protocol``: "leave_one_subject_out", or "compare" with ``cv``;
+        - ``dataset``, ``method``, ``subject`` (held-out subject), ``n_train_subjects``, ``seed``,
+          ``metric``;
+        - ``value``: score, NaN if it is undefined;
+        - ``test_subject_data``: data of the test subject that the method uses in addition to the
+          predicted window;
+        - ``chance``: chance level of the metric, NaN if it is unknown;
+        - ``why``: reason why a score is undefined, if any score is undefined.
 
     Raises
     ------
     TypeError
         If ``estimators`` is not a dict of classifiers.
     ValueError
-        If there are fewer than two subjects, a subject has no labeled window, ``out`` contains
-        results computed with different settings, or ``equal_sizes`` is True and the encoders of two
-        methods have different sizes.
+        If there are fewer than two subjects, or a subject has no labeled window. If ``out``
+        contains results computed with different settings. If ``equal_sizes`` is True and the
+        encoders of two methods have different sizes.
     FoldError
         If a fit fails.
 
@@ -183,9 +187,9 @@ def label_efficiency(
     """Measure label efficiency: scores for increasing numbers of labeled subjects.
 
     All methods and numbers of labeled subjects are scored on the same test subjects. For each seed,
-    the training subjects are shuffled, in the same order for all methods, and a fit with ``n``
-    labeled subjects is trained on the first ``n`` subjects. Smaller training sets are therefore
-    subsets of larger training sets. The paper uses this protocol in section 3 and figure 3.
+    the training subjects are shuffled, in the same order for all methods. A fit with ``n`` labeled
+    subjects is trained on the first ``n`` of them, so that smaller training sets are subsets of
+    larger training sets. The paper uses this protocol in section 3 and figure 3.
 
     With ``PARSClassifier(validation="split")``, as in the paper, a fit is trained on ``n`` subjects
     and validated on all subjects of split ``"valid"``. No method is trained on these validation
@@ -233,7 +237,7 @@ def label_efficiency(
     ------
     ValueError
         If a value of ``n_train_subjects`` is larger than the number of available training
-        subjects, there are no test subjects, or a subject is both a training and a test subject.
+        subjects. If there are no test subjects. If a subject is both a training and a test subject.
     FoldError
         If a fit fails.
 

@@ -211,8 +211,8 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
 
     Notes
     -----
-    The estimate of the variance is also valid if the draw is not the same for all subjects, as when
-    each fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
+    The estimate of the variance is also valid if subjects have different draws, for example if each
+    fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
     :math:`d_{sd}` that depends on the draw. It is independent between draws and may have any
     covariance :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of
     :math:`\Sigma` and :math:`c` the mean of its off-diagonal entries. Then
@@ -290,10 +290,10 @@ def crossed_mean_of_folds(
 
     Notes
     -----
-    All dealings divide the same pool of :math:`N` subjects. If the effects of labeled subjects are
-    additive, the mean square of :math:`K` draws, averaged over :math:`J` dealings, therefore has
-    :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom. :math:`N` is the
-    number of subjects of the other folds; for a single fold it is :math:`K`.
+    All dealings divide the same pool of :math:`N` subjects: the subjects of the other folds, or
+    :math:`K` subjects for a single fold. Let the effects of labeled subjects be additive. The mean
+    square of :math:`K` draws, averaged over :math:`J` dealings, then has
+    :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom.
 
     The pretrainings of a fold share their unlabeled subjects. An effect of the unlabeled subjects
     is not part of the variance, because each fold has only one set of unlabeled subjects.
@@ -459,8 +459,8 @@ def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int,
 def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
     r"""Corrected resampled t-test of the mean difference over subjects (Nadeau and Bengio 2003).
 
-    The training sets of the folds of a cross-validation overlap, so the scores of the folds are not
-    independent, and the variance of their mean is larger than :math:`s^2 / n`. For the differences
+    The training sets of a cross-validation overlap, so the scores of the folds are not independent.
+    The variance of their mean is therefore larger than :math:`s^2 / n`. For the differences
     :math:`d_1, \ldots, d_n` between two methods on :math:`n` test subjects, with :math:`n_t`
     training subjects, the test statistic is
 
@@ -468,9 +468,9 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
         t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
 
     with :math:`n - 1` degrees of freedom. For folds with one test subject, this is the test of
-    Nadeau and Bengio, in which the second term under the root is the number of test subjects
-    divided by the number of training subjects of a fold. For folds with :math:`m` test subjects,
-    the variance of the mean of a fold is :math:`s^2 / m`, which results in the same formula.
+    Nadeau and Bengio. The second term under their root is the number of test subjects of a fold,
+    divided by its number of training subjects. For folds with :math:`m` test subjects, the variance
+    of the mean of a fold is :math:`s^2 / m`, which results in the same formula.
 
     Parameters
     ----------

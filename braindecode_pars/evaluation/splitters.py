@@ -106,17 +106,11 @@ class Splitter(LeaveOneGroupOut):
         """Return the number of splits."""
         return sum(1 for _ in self.splits_of(Corpus.of_arrays(X, y, groups)))
 
-    def _subjects_to_test(self, corpus: Corpus, minimum: int = 2) -> list:
+    def _subjects_to_test(self, corpus: Corpus) -> list:
         """Return the subjects to test in turn."""
-        subjects = corpus.subjects
-        if len(subjects) < minimum:
-            raise ValueError(
-                f"All windows are from subject {subjects[0]}, but holding out a subject requires "
-                "at least 2 subjects. Add subjects, or use WithinSubject."
-            )
         if self.test_subjects is None:
-            return subjects
-        return check_subjects(self.test_subjects, subjects, "test_subjects")
+            return corpus.subjects
+        return check_subjects(self.test_subjects, corpus.subjects, "test_subjects")
 
 
 # Whole subjects ---------------------------------------------------------------------------------
@@ -290,7 +284,8 @@ def _splits_with_draws(
     if not candidates:
         raise ValueError(
             "No labeled subject remains for training if the test subjects are "
-            f"{', '.join(map(str, test_subjects))}. Use fewer test subjects, or add labels."
+            f"{', '.join(map(str, test_subjects))}. Use fewer test subjects, add subjects or "
+            "labels, or use WithinSubject."
         )
     if unlabeled_subjects := [str(subject) for subject in test_subjects if subject not in labeled]:
         raise ValueError(
@@ -434,7 +429,7 @@ class WithinSubject(Splitter):
         self.test_subjects = test_subjects
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        for subject in self._subjects_to_test(corpus, minimum=1):
+        for subject in self._subjects_to_test(corpus):
             subject_windows = corpus.in_time(subject)
             rows = subject_windows[corpus.labeled[subject_windows]]
             if self.n_blocks is None:

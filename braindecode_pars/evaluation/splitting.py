@@ -78,8 +78,8 @@ class Corpus:
         Raises
         ------
         ValueError
-            If labels or subjects are missing, labels are not classes or cannot be distinguished
-            from the label of unlabeled windows, or a subject has the name "all".
+            If labels or subjects are missing, or a subject has the name "all". If labels are not
+            classes, or cannot be distinguished from the label of unlabeled windows.
 
         Warns
         -----

@@ -212,9 +212,9 @@ def test_invalid_scores_raise():
     scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
     with pytest.raises(ValueError, match=r"'f1'.* kappa"):
         paired_tests(scores, "f1")
-    with pytest.raises(ValueError, match="several protocols"):
+    with pytest.raises(ValueError, match="same key: method A"):
         paired_tests(pd.concat([scores, scores.assign(protocol="transfer")]))
-    with pytest.raises(ValueError, match=r"\(5, 9\)"):
+    with pytest.raises(ValueError, match="same key: method A"):
         power(pd.concat([scores, scores.assign(n_train_subjects=9)]))
     again = scores.iloc[[0]].assign(value=-1.0, seed="0", method="A ")  # another run of one fold
     with pytest.raises(ValueError, match=r"method A, subject 0"):
@@ -291,10 +291,10 @@ def test_power_of_several_pairs_and_designs():
     assert result["n_subjects"].tolist() == [6, 6, 20, 20] * 2
     assert result["n_draws"].tolist() == [4, 8] * 4
     assert result["sd_pretraining"].isna().tolist() == [False] * 4 + [True] * 4
-    with pytest.raises(ValueError, match=r"B and C have 6 subjects .* each of 1 seeds"):
+    with pytest.raises(ValueError, match="B and C have scores of 6 subjects and 1 seeds"):
         power(table(B=b[:1], C=c))
     scores["subject"] += 10 * scores["seed"]
-    with pytest.raises(ValueError, match="each seed has different subjects"):
+    with pytest.raises(ValueError, match="same 2 or more seeds"):
         power(scores)
 
 

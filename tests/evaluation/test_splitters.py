@@ -106,7 +106,7 @@ def test_the_splitter_works_with_scikit_learn(splitter):
 def test_groups_are_needed():
     with pytest.raises(ValueError, match="groups is None"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), np.zeros(4)))
-    with pytest.raises(ValueError, match="from subject 5"):
+    with pytest.raises(ValueError, match="test subjects are 5"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[5] * 4))
 
 
