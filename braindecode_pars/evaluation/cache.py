@@ -70,6 +70,7 @@ class FoldStore:
         BlockingIOError
             If another process keeps the folder locked.
         """
+        checks.instance("the path of a folder", str, Path).check("out", path)
         path = Path(path).expanduser()
         file = path / "cache" / "settings.json"
         marks = ["cache/settings.json"]

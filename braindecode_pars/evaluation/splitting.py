@@ -311,7 +311,8 @@ def check_arguments(
     checks.instance("a dict from method name to estimator", Mapping).check("estimators", estimators)
     check_list("estimators", list(estimators), checks.instance("method names as strings", str))
     for method, estimator in estimators.items():
-        if isinstance(estimator, type) or not is_classifier(estimator):
+        is_instance = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
+        if not is_instance or not is_classifier(estimator):
             raise TypeError(
                 f"estimators[{method!r}] must be an instance of a scikit-learn classifier, got "
                 f"{estimator!r}. To predict numbers, use scikit-learn's cross_val_predict and "
