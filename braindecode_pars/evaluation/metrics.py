@@ -8,33 +8,40 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.stats import spearmanr
-from sklearn import metrics
+from sklearn.metrics import mean_absolute_error, r2_score
 from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from torchmetrics.functional import classification
 
 from braindecode_pars._common import checks, names, tables
 from braindecode_pars.windows import labels
 from braindecode_pars.windows.table import known_column
 
 
-def _balanced_accuracy(true: np.ndarray, predicted: np.ndarray) -> float:
+def _balanced_accuracy(
+    predicted: torch.Tensor, true: torch.Tensor, num_classes: int
+) -> torch.Tensor:
     """Mean recall of the classes that occur among the true labels."""
-    # balanced_accuracy_score is equal, but warns if another class is predicted.
-    return metrics.recall_score(true, predicted, labels=np.unique(true), average="macro")
+    # The mean of torchmetrics counts the recall of an absent class as 0.
+    recall = classification.multiclass_recall(
+        predicted, true, num_classes=num_classes, average="none"
+    )
+    return recall[true.unique()].mean()
 
 
-#: Metrics of predicted labels; each function has the arguments true and predicted labels.
-_LABEL_METRICS: dict[str, Callable[..., float]] = {
-    "kappa": metrics.cohen_kappa_score,
+#: Metrics of predicted labels; each function has the arguments predicted and true class numbers.
+_LABEL_METRICS: dict[str, Callable[..., torch.Tensor]] = {
+    "kappa": classification.multiclass_cohen_kappa,
     "balanced_accuracy": _balanced_accuracy,
-    "accuracy": metrics.accuracy_score,
-    "f1": partial(metrics.f1_score, average="macro"),
-    "f1_weighted": partial(metrics.f1_score, average="weighted"),
+    "accuracy": partial(classification.multiclass_accuracy, average="micro"),
+    "f1": partial(classification.multiclass_f1_score, average="macro"),
+    "f1_weighted": partial(classification.multiclass_f1_score, average="weighted"),
 }
-#: Metrics of the probability of one class; the first argument is True if this is the true class.
-_BINARY_METRICS: dict[str, Callable[..., float]] = {
-    "auroc": metrics.roc_auc_score,
-    "average_precision": metrics.average_precision_score,
+#: Metrics of the probability of one class; the second argument is 1 if this is the true class.
+_BINARY_METRICS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "auroc": classification.binary_auroc,
+    "average_precision": classification.binary_average_precision,
 }
 
 #: Names of the metrics that require the probability of each class.
@@ -139,14 +146,10 @@ def score_predictions(
         metrics that require probabilities, also if the shape of ``probabilities`` is not
         ``(n_windows, n_classes)``, or if a row is not a probability distribution.
 
-    Notes
-    -----
-    The metrics are computed with scikit-learn. They equal the metrics of TorchMetrics, which the
-    paper uses, up to the single precision of TorchMetrics.
-
     References
     ----------
-    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70).
+    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70). The paper and this
+    package compute their metrics with TorchMetrics.
 
     Examples
     --------
@@ -164,8 +167,7 @@ def score_predictions(
     y_true, y_pred = checked_labels(y_true, "true"), checked_labels(y_pred, "predicted")
     check_consistent_length(y_true, y_pred)
     if metric in PROBABILITY_METRICS:
-        classes = [] if classes is None else list(classes)
-        values, expected_shape = np.asarray(probabilities), (len(y_true), len(classes))
+        values, expected_shape = np.asarray(probabilities), (len(y_true), len(classes or ()))
         if values.shape != expected_shape:
             raise ValueError(
                 f"metric={metric!r} requires probabilities of shape (n_windows, n_classes) = "
@@ -175,14 +177,21 @@ def score_predictions(
         checks.check_probabilities(values)
         if undefined_because(y_true, metric, classes):
             return float("nan")
-        codes = np.array([classes.index(label) for label in y_true.tolist()])
+        # torchmetrics treats values outside [0, 1] as logits, even 1 plus a rounding error.
+        columns = torch.as_tensor(values).clamp(0, 1)
+        code_of = {label: code for code, label in enumerate(classes)}
+        numbers = torch.tensor([code_of[label] for label in y_true.tolist()])
         # One class versus the rest. For two classes, only the second class is scored.
-        scored = [1] if len(classes) == 2 else np.unique(codes).tolist()
-        return float(np.mean([_BINARY_METRICS[metric](codes == i, values[:, i]) for i in scored]))
+        codes = [1] if len(classes) == 2 else numbers.unique().tolist()
+        scores = [_BINARY_METRICS[metric](columns[:, c], (numbers == c).long()) for c in codes]
+        return torch.stack(scores).mean().item()
     if undefined_because(y_true, metric):
         return float("nan")
-    _, codes = labels.classes_and_codes(y_true, y_pred)
-    return float(_LABEL_METRICS[metric](*np.split(codes, 2)))
+    all_labels, codes = labels.classes_and_codes(y_true, y_pred)
+    true, predicted = torch.from_numpy(codes).split(len(y_true))
+    # torchmetrics requires at least two classes, but there may be only one. An additional class
+    # does not change the score, because torchmetrics excludes classes that never occur from means.
+    return _LABEL_METRICS[metric](predicted, true, num_classes=len(all_labels) + 1).item()
 
 
 def checked_labels(values: Any, which: str) -> np.ndarray:
@@ -282,8 +291,8 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
 
 def _errors(rows: pd.DataFrame) -> dict[str, float]:
     true, predicted = rows["true"], rows["predicted"]
-    mae = float(metrics.mean_absolute_error(true, predicted))
-    r2 = float("nan") if labels.are_equal(true) else float(metrics.r2_score(true, predicted))
+    mae = float(mean_absolute_error(true, predicted))
+    r2 = float("nan") if labels.are_equal(true) else float(r2_score(true, predicted))
     return {"r2": r2, "spearman": _spearman(rows), "mae": mae}
 
 

@@ -87,7 +87,7 @@ def test_undefined_scores_have_a_reason(name, true, reason):
 )
 def test_scores_of_probabilities_against_scikit_learn(name, reference):
     """The mean over the classes that a subject has; of two classes, the second is positive."""
-    of_columns = dict(probabilities=PROBABILITIES, classes=np.array(CLASSES))
+    of_columns = dict(probabilities=PROBABILITIES, classes=CLASSES)
     for labels in (CLASSES, ["N2", "W"]):
         known = np.isin(TRUE, labels)
         of_columns["probabilities"] = PROBABILITIES[known]

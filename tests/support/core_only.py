@@ -1,7 +1,8 @@
 """Plugin of pytest: run the tests of the core in an environment without the optional packages.
 
 ``PYTHONPATH=tests pytest -p support.core_only`` selects the tests of the folders of the core, and
-makes the import of the packages of all extras fail, as after ``pip install .``.
+makes the import of the packages of all extras fail, as after ``pip install .``; so does the import
+of torchmetrics, which only the evaluation requires.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-#: Packages that are not imported: of the extras, and of tests of other parts.
+#: Packages that are not imported: of the extras, of tests of other parts, and torchmetrics.
 BLOCKED = ("accelerate", "dask", "distributed", "edfio", "eeglabio", "peft")
-BLOCKED += ("pyriemann", "rich", "selfeeg", "statsmodels", "typer")
+BLOCKED += ("pyriemann", "rich", "selfeeg", "statsmodels", "torchmetrics", "typer")
 
 #: Folders with tests of the core -> files in which tests also use other parts of the package.
 OTHER_PARTS = {
