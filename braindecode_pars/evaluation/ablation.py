@@ -3,7 +3,7 @@
 Several folds share an encoder, which is pretrained once, without the test subjects of these folds.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -12,11 +12,14 @@ from typing import Any
 
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import ParameterGrid
 
 from braindecode_pars._common import checks, files, names, training
 from braindecode_pars.estimators import encoder_start, fine_tuning, windows_estimator
-from braindecode_pars.evaluation import cache, protocols, splitting
+from braindecode_pars.evaluation import protocols, splitting
+from braindecode_pars.evaluation.cache import FoldStore
 from braindecode_pars.evaluation.splitters import LabeledSubjects
+from braindecode_pars.evaluation.splitting import Corpus, Fold
 
 #: Number of validation subjects on which the paper evaluates its ablations.
 N_VALIDATION = 200
@@ -60,11 +63,12 @@ def ablation(
     Folds with different test subjects have different encoders.
 
     All folds with the same test subjects share one pretraining, with seed 0, on the training
-    windows that are available before subjects are drawn. The pretraining does not use subjects of
-    split ``"test"`` or the validation subjects of ``validation="split"``. With a proportion such as
-    ``validation=0.2``, the validation windows are drawn later, in each fit. The encoder was
-    therefore pretrained on these windows, without their labels. The encoder is never pretrained on
-    test windows.
+    windows that are available before subjects are drawn. If ``cv`` pairs the same test subjects
+    with several training sets, each training set has its own pretraining. The pretraining does not
+    use test windows, subjects of split ``"test"``, or the validation subjects of
+    ``validation="split"``. With a proportion such as ``validation=0.2``, the validation windows are
+    drawn later, in each fit. The encoder was therefore pretrained on these windows, without their
+    labels.
 
     Parameters
     ----------
@@ -113,8 +117,8 @@ def ablation(
         If ``grid`` has neither of the two forms.
     ValueError
         If a setting is unknown. If there are no test subjects. If ``n_train_subjects`` is larger
-        than the number of training subjects. If an estimator has ``validation="split"`` and the
-        validation subjects are the test subjects.
+        than the number of training subjects. If an estimator has ``validation="split"`` and all
+        validation subjects are excluded from training, because ``test_subjects`` is None.
     FoldError
         If a fit fails.
 
@@ -137,20 +141,10 @@ def ablation(
     >>> sorted(set(scores["method"]))
     ['logisticregression__C=0.1', 'logisticregression__C=1.0']
     """
-    # Check the arguments before anything is trained.
     named = settings_of(grid)
-    splitting.check_arguments({"the estimator": estimator}, metrics, seeds, n_jobs, out)
     checks.optional(checks.integer(1)).check("n_train_subjects", n_train_subjects)
     estimators = {name: configured(estimator, settings) for name, settings in named.items()}
-    by_split = [name for name, clf in estimators.items() if splitting.validates_by_split(clf)]
-    if by_split and cv is None and test_subjects is None:
-        raise ValueError(
-            f"{by_split[0]} has validation='split' and would validate on the test subjects: "
-            "without test_subjects, the subjects of split 'valid' are tested. Pass test_subjects, "
-            "or use a proportion for validation, such as validation=0.2."
-        )
-
-    # Fit and score; each varied parameter becomes a column.
+    # Each varied parameter becomes a column.
     columns = dict.fromkeys(column for settings in named.values() for column in settings)
     splitter = _ValidationSubjects(
         n_train_subjects, cv=cv, test_subjects=test_subjects, seeds=seeds
@@ -171,7 +165,7 @@ def ablation(
 class _ValidationSubjects(LabeledSubjects):
     """Splitter that tests at most 200 validation subjects if ``test_subjects`` is None."""
 
-    def fixed_subjects(self, corpus: splitting.Corpus) -> tuple[list, list]:
+    def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
         is_valid = corpus.splits == "valid"
         labeled = corpus.subjects_of(is_valid & corpus.labeled)
         if self.test_subjects is not None or not labeled:
@@ -198,18 +192,12 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     >>> list(settings_of({"n_patches": (20, 40), "decoder": ("mlp",)}))
     ['n_patches=20, decoder=mlp', 'n_patches=40, decoder=mlp']
     """
-    if not isinstance(grid, Mapping):
-        raise TypeError(
-            "grid must be a dict that maps names to settings, or parameters to lists of values, "
-            f"got {type(grid).__name__}."
-        )
-    # A dict from name to settings, or from parameter to values
+    forms = "a dict that maps names to settings, or parameters to lists of values"
+    checks.instance(forms, Mapping).check("grid", grid)
     if all(isinstance(value, Mapping) for value in grid.values()):
         named = {str(name): dict(settings) for name, settings in grid.items()}
     else:
-        for name, values in grid.items():
-            if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
-                raise TypeError(f"grid[{name!r}] must be a list of values, got {values!r}.")
+        ParameterGrid(dict(grid))  # raises an error if a value is not a list
         combinations = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
         named = {", ".join(f"{k}={v}" for k, v in c.items()): c for c in combinations}
     if not named:
@@ -263,13 +251,9 @@ def pretrains(estimator: BaseEstimator) -> bool:
 
 
 def share_encoders(
-    folds: Sequence[splitting.Fold],
-    corpora: Mapping[str, splitting.Corpus],
-    store: cache.FoldStore | None,
-    *,
-    verbose: int = 1,
-) -> list[splitting.Fold]:
-    """Pretrain one encoder per method and set of test subjects, and return folds that use it.
+    folds: Sequence[Fold], corpora: Mapping[str, Corpus], store: FoldStore, *, verbose: int = 1
+) -> list[Fold]:
+    """Pretrain one encoder per method and set of pretraining windows, and return folds that use it.
 
     Parameters
     ----------
@@ -277,7 +261,7 @@ def share_encoders(
         Folds of one dataset.
     corpora : dict of str to Corpus
         The windows of this dataset.
-    store : FoldStore | None
+    store : FoldStore
         Folder for the results. Encoders are saved in its subfolder ``encoders`` and are not
         pretrained again.
     verbose : int
@@ -294,41 +278,37 @@ def share_encoders(
     ValueError
         If there are no windows for pretraining, or a pretext task cannot be used with the windows.
     """
-    members: dict[tuple, list[int]] = {}
-    for i, fold in enumerate(folds):
-        if pretrains(fold.estimator):
-            members.setdefault((fold.method, *fold.test_subjects), []).append(i)
-    first_folds = [folds[group[0]] for group in members.values()]
+    keys = [(fold.method, fold.pretrain.tobytes()) for fold in folds]
+    pretraining = {
+        k: fold for k, fold in zip(keys, folds, strict=True) if pretrains(fold.estimator)
+    }
     # A pretext task that does not fit the windows fails before any encoder is pretrained.
-    for fold in {fold.method: fold for fold in first_folds}.values():
+    for fold in {fold.method: fold for fold in pretraining.values()}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
             encoder_start.load_or_build_encoder(unfitted, corpora[fold.dataset].X).make_task()
-    shared = list(folds)
-    for group in training.ProgressBar(
-        members.values(), "pretraining", unit=" encoders", disable=not verbose
-    ):
-        first = folds[group[0]]
-        folder = None if store is None else store.encoder_of(first)
-        encoder = _pretrained_once(first, corpora[first.dataset], folder)
-        for i in group:
+    bar = training.ProgressBar(
+        pretraining.items(), "pretraining", unit=" encoders", disable=not verbose
+    )
+    encoders = {key: _encoder_for(fold, corpora[fold.dataset], store) for key, fold in bar}
+    shared = []
+    for key, fold in zip(keys, folds, strict=True):
+        estimator = fold.estimator
+        if key in encoders:
             # Fine-tune the encoder as if the fit had pretrained it, not as a pretrained encoder.
-            params = fine_tuning.fine_tuning_of(folds[i].estimator.get_params(deep=False), None)
-            estimator = clone(folds[i].estimator).set_params(encoder=encoder, **params)
-            shared[i] = replace(folds[i], estimator=estimator)
+            params = fine_tuning.fine_tuning_of(estimator.get_params(deep=False), None)
+            estimator = clone(estimator).set_params(encoder=encoders[key], **params)
+        shared.append(replace(fold, estimator=estimator))
     return shared
 
 
-def _pretrained_once(fold: splitting.Fold, corpus: splitting.Corpus, folder: Path | None) -> Any:
-    """Return a pretrained encoder, or the path of ``folder`` if the encoder is saved there."""
-    if folder is None or not (folder / "encoder.json").exists():
-        if not len(fold.pretrain):
-            raise ValueError(
-                "There are no windows for pretraining, because all windows are in split 'test'. "
-                "Add recordings to split 'train', or pass test_subjects."
-            )
-        seeded: Any = splitting.with_seed(clone(fold.estimator), SEED)
-        encoder = seeded.pretrained(corpus.X[fold.pretrain])
-        if folder is None:
-            return encoder
-        encoder.save(folder)
+def _encoder_for(fold: Fold, corpus: Corpus, store: FoldStore) -> Any:
+    """Return a pretrained encoder, or the path of the folder in which it is saved."""
+    folder = store.encoder_of(fold)
+    if folder is not None and (folder / "encoder.json").exists():
+        return str(folder)
+    seeded: Any = splitting.with_seed(clone(fold.estimator), SEED)
+    encoder = seeded.pretrained(corpus.X[fold.pretrain])
+    if folder is None:
+        return encoder
+    encoder.save(folder)
     return str(folder)

@@ -6,11 +6,10 @@ scikit-learn. Changes in user code are not detected, except in the file of a pre
 specified as FILE.py:CLASS. Delete ``cache/`` in the folder of the results after changing your code.
 """
 
-import copy
 import hashlib
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -32,7 +31,7 @@ _FORMAT = {"format": "braindecode_pars scores", "version": 4}
 
 @dataclass(frozen=True)
 class FoldStore:
-    """Folder of results, with one JSON file for each finished fold in ``folder/cache``.
+    """Folder of results, with one JSON file for each finished fold in the subfolder ``cache``.
 
     Files are written under a temporary name and then renamed, so that no file is incomplete. Each
     file contains a checksum. Several processes may use the folder at the same time. If ``cache`` is
@@ -40,33 +39,30 @@ class FoldStore:
 
     Attributes
     ----------
-    folder : Path
-        Folder of results.
-    settings : dict
-        ``protocol``: name of the protocol of this run; ``datasets`` and ``methods``: descriptions
-        by name, see :func:`describe_corpus` and :func:`describe_estimator`.
+    folder : ResultsFolder
+        Folder of results. Its settings contain the descriptions from :func:`settings_of`. Folds and
+        encoders of a method without a description are not saved.
     """
 
-    folder: Path
-    settings: Mapping[str, Any]
+    folder: ResultsFolder
 
     @classmethod
-    def open(cls, folder: str | Path, settings: Mapping[str, Any]) -> Self:
+    def open(cls, path: str | Path, settings: Mapping[str, Any]) -> Self:
         """Open a folder of results, or create it.
 
         Parameters
         ----------
-        folder : path
+        path : path
             Folder of results.
         settings : mapping
-            Settings on which all folds depend, see :class:`FoldStore`. If the folder contains
+            Settings on which all folds depend, see :func:`settings_of`. If the folder contains
             finished folds, a later run may add datasets and methods, but must not change the
             existing datasets and methods.
 
         Raises
         ------
         TypeError
-            If ``folder`` is not a path.
+            If ``path`` is not a path.
         ValueError
             If the folder contains results of other data or settings; the message lists the
             differences. If the folder contains results of another version of this package, a
@@ -74,15 +70,16 @@ class FoldStore:
         BlockingIOError
             If another process keeps the folder locked.
         """
-        folder = Path(folder).expanduser()
-        file = folder / "cache" / "settings.json"
+        checks.instance("the path of a folder", str, Path).check("out", path)
+        path = Path(path).expanduser()
+        file = path / "cache" / "settings.json"
         marks = ["cache/settings.json"]
         # Users may delete the cache. A table with this name may be of another program.
-        table, header = folder / "scores.csv", ",".join(tables.SCORES).encode()
+        table, header = path / "scores.csv", ",".join(tables.SCORES).encode()
         if table.is_file() and table.read_bytes().startswith(header):
             marks.append(table.name)
-        results = ResultsFolder(
-            folder,
+        folder = ResultsFolder(
+            path,
             "an evaluation",
             {**_FORMAT, **settings},
             marks=tuple(marks),
@@ -90,41 +87,89 @@ class FoldStore:
             allowed_files=("cache",),  # a killed process can leave an empty cache
         )
         # Another process may add its methods at the same time.
-        with results.opened(exclusive=False):
-            new_settings = results.settings
+        with folder.opened(exclusive=False):
+            new_settings = folder.settings
             if any(fold != file for fold in file.parent.glob("*.json")):
                 stored = files.read_json(file) if file.is_file() else {}
-                new_settings = results.check_settings(stored)
+                new_settings = folder.check_settings(stored)
             files.replace_file(file, files.to_json(new_settings))
-        return cls(folder, settings)
+        return cls(folder)
 
-    def file_of(self, fold: Fold) -> Path | None:
-        """Return the path of the file of a fold, with a digest of its data and settings.
+    def read(self, fold: Fold) -> dict[str, Any] | None:
+        """Return the saved result of a fold, or None if it is missing or damaged."""
+        if (file := self.file_of(fold)) is None or (result := self.folder.get(file)) is None:
+            return None
+        return result if result.get("key") == files.as_read(fold.key) else None
 
-        Returns None for a method without a description, whose folds are not saved.
+    def save(self, fold: Fold, result: Mapping[str, Any]) -> None:
+        """Save the result of a fold, unless its method has no description."""
+        if (file := self.file_of(fold)) is not None:
+            self.folder.put(file, result)
+
+    def file_of(self, fold: Fold) -> str | None:
+        """Return the path of a fold in the folder, with a digest of its data and settings.
+
+        Returns None for a method without a description.
         """
-        if fold.method not in self.settings["methods"]:
+        content = self._digest_of(fold, fold.train, fold.test, fold.valid, fold.pretrain)
+        if content is None:
             return None
         parts = [fold.method, fold.dataset, f"subject-{fold.subject}"]
         parts += [f"n{fold.n_train_subjects}", f"seed{fold.seed}"]
         name = _file_name("_".join(part for part in parts if part))
-        content = self.digest_of(fold, fold.train, fold.test, fold.valid, fold.pretrain)
-        return self.folder / "cache" / f"{name}_{digest(fold.key, content)}.json"
+        return f"cache/{name}_{digest(fold.key, content)}.json"
 
     def encoder_of(self, fold: Fold) -> Path | None:
         """Return the folder of the shared encoder of a fold, with a digest of data and settings.
 
-        Returns None for a method without a description, whose encoders are not saved.
+        Returns None for a method without a description.
         """
-        if fold.method not in self.settings["methods"]:
+        if (content := self._digest_of(fold, fold.pretrain)) is None:
             return None
-        content = self.digest_of(fold, fold.pretrain)
-        return self.folder / "encoders" / f"{_file_name(fold.method)}_{content}"
+        return self.folder.path / "encoders" / f"{_file_name(fold.method)}_{content}"
 
-    def digest_of(self, fold: Fold, *windows: np.ndarray) -> str:
+    def _digest_of(self, fold: Fold, *windows: np.ndarray) -> str | None:
         """Return a digest of the data and method of a fold, and of the indices of its windows."""
-        settings = self.settings["datasets"][fold.dataset], self.settings["methods"][fold.method]
+        methods = self.folder.settings["methods"]
+        if fold.method not in methods:
+            return None
+        settings = self.folder.settings["datasets"][fold.dataset], methods[fold.method]
         return digest(settings, *map(digest_array, windows))
+
+
+#: Store of an evaluation without a folder. No method has a description, so nothing is saved.
+NO_STORE = FoldStore(ResultsFolder(Path(), "no evaluation", {"methods": {}}))
+
+
+def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[str, Any]:
+    """Describe the protocol, the datasets and the methods of folds.
+
+    Returns
+    -------
+    dict
+        ``protocol``: name of the protocol; ``datasets`` and ``methods``: descriptions by name, see
+        :func:`describe_corpus` and :func:`describe_estimator`.
+
+    Warns
+    -----
+    UserWarning
+        If a method has no description, so that its folds are not saved.
+    """
+    methods, reasons = {}, []
+    for name, estimator in {fold.method: fold.estimator for fold in folds}.items():
+        try:
+            methods[name] = describe_estimator(estimator)
+        except ValueError as error:
+            reasons.append(f"{name} ({error})")
+    if reasons:
+        checks.warn_user(
+            f"The parameters of {', '.join(reasons)} cannot be compared between calls, so the "
+            "folds of these methods are not saved in out and run again in every call. As "
+            "parameters of an estimator, use only functions and classes that are defined in a "
+            "module."
+        )
+    datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
+    return dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)
 
 
 def _file_name(text: str) -> str:
@@ -158,11 +203,7 @@ def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     """
     # A protocol sets the seeds that are parameters. Other seeds, as in an augmentation, are kept.
     unfitted = with_seed(sklearn.base.clone(estimator), 0)
-    try:
-        return {**_described(unfitted), "versions": versions()}
-    except RecursionError as error:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} contains a reference to itself in its parameters") from error
+    return {**_described(unfitted), "versions": versions()}
 
 
 def versions() -> dict[str, str]:
@@ -248,12 +289,9 @@ def _described_object(value: Any) -> Any:
         state = {k: v for k, v in vars(value).items() if k not in _MODULE_ATTRIBUTES}
         return f"{name} {digest(_described(state))}"
     try:
-        content = {joblib.hash(value), joblib.hash(copy.deepcopy(value))}
+        return f"{name} {joblib.hash(value)}"
     except Exception as error:  # pickle and methods of the object can raise any exception
         raise ValueError(f"{name} cannot be pickled") from error
-    if len(content) > 1:
-        raise ValueError(f"a copy of {name} differs from the original")
-    return f"{name} {content.pop()}"
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -278,8 +316,9 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 def _saved_encoder(encoder: str | Path) -> str:
     """Describe a saved encoder or weights by their content, independent of their path."""
-    if Path(encoder).expanduser().is_file():
-        return f"{Path(encoder).name} {files.checksum_of_file(Path(encoder).expanduser())}"
+    path = Path(encoder).expanduser()
+    if path.is_file():
+        return f"{path.name} {files.checksum_of_file(path)}"
     try:
         folder = model_files.model_folder(encoder)
     except (FileNotFoundError, ImportError):

@@ -318,14 +318,13 @@ def control_gains(
     gains = []
     for (dataset, n), group in rows.groupby(_KEYS[:2], sort=False):
         chance = tables.chance_level(group)
-        kind = paired_tests.kind_of(group, "auto")
         values = group.pivot_table(
             "value", "subject", ["control", "method", "seed"], dropna=False, sort=False
         )
         for method, control in product(*names.values()):
             if control != UNCHANGED and (method != against or control == "labels"):
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
-                gains.append(key | _gain_row(values, key, chance, kind))
+                gains.append(key | _gain_row(values, key, chance, group))
     if not gains:
         raise ValueError(
             "control_gains requires scores of at least one control and of a method other than "
@@ -336,14 +335,13 @@ def control_gains(
 
 
 def _gain_row(
-    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, kind: str
+    values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, rows: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return one row of the table of gains; ``values`` has subjects as rows."""
+    """Return one row of the table of gains; ``values`` are the scores ``rows`` by subject."""
 
     def test(cells: np.ndarray) -> random_effects.MeanTest:
         """Test the mean of values of shape (n_subjects, n_draws)."""
-        n_train = int(key["n_train_subjects"])
-        return paired_tests.tested_mean(cells[:, :, None], False, n_train, kind)[0]
+        return paired_tests.tested_mean(cells[:, :, None], rows)[0]
 
     method, against = key["method"], key["against"]
     unchanged, changed = values[UNCHANGED], values[key["control"]]

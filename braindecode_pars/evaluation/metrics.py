@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from scipy.stats import spearmanr
 from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from torchmetrics.functional import classification
 
 from braindecode_pars._common import checks, names, tables
@@ -142,9 +143,8 @@ def score_predictions(
     ------
     ValueError
         If the metric is unknown, lengths differ, or a label is missing or is not a class label. For
-        metrics that require probabilities, also if ``probabilities`` is None, has a shape other
-        than ``(n_windows, n_classes)``, or has a row with values outside [0, 1] or with a sum other
-        than 1.
+        metrics that require probabilities, also if the shape of ``probabilities`` is not
+        ``(n_windows, n_classes)``, or if a row is not a probability distribution.
 
     References
     ----------
@@ -165,22 +165,14 @@ def score_predictions(
     """
     checks.choice(*METRICS).check("metric", metric)
     y_true, y_pred = checked_labels(y_true, "true"), checked_labels(y_pred, "predicted")
-    if len(y_true) != len(y_pred):
-        raise ValueError(
-            f"y_true has {len(y_true)} labels, but y_pred has {len(y_pred)}. Pass one true and one "
-            "predicted label per window."
-        )
+    check_consistent_length(y_true, y_pred)
     if metric in PROBABILITY_METRICS:
-        if probabilities is None or classes is None:
-            raise ValueError(
-                f"metric={metric!r} requires class probabilities. Pass the output of predict_proba "
-                "as probabilities=, and classes_ of the classifier as classes=."
-            )
-        values, expected_shape = np.asarray(probabilities), (len(y_true), len(classes))
+        values, expected_shape = np.asarray(probabilities), (len(y_true), len(classes or ()))
         if values.shape != expected_shape:
             raise ValueError(
-                f"probabilities has shape {values.shape}, expected (n_windows, n_classes) = "
-                f"{expected_shape}."
+                f"metric={metric!r} requires probabilities of shape (n_windows, n_classes) = "
+                f"{expected_shape}, got {values.shape}. Pass the output of predict_proba as "
+                "probabilities=, and classes_ of the classifier as classes=."
             )
         checks.check_probabilities(values)
         if undefined_because(y_true, metric, classes):
@@ -193,11 +185,6 @@ def score_predictions(
         codes = [1] if len(classes) == 2 else numbers.unique().tolist()
         scores = [_BINARY_METRICS[metric](columns[:, c], (numbers == c).long()) for c in codes]
         return torch.stack(scores).mean().item()
-    if probabilities is not None and np.asarray(probabilities).shape[:1] != y_true.shape:
-        raise ValueError(
-            f"probabilities has shape {np.shape(probabilities)}, expected {len(y_true)} rows, one "
-            "per window."
-        )
     if undefined_because(y_true, metric):
         return float("nan")
     all_labels, codes = labels.classes_and_codes(y_true, y_pred)
@@ -215,12 +202,7 @@ def checked_labels(values: Any, which: str) -> np.ndarray:
     ValueError
         If the labels have another shape, a label is missing, or a value is not a class label.
     """
-    column = known_column(f"{which} labels", values)
-    if column.ndim != 1:
-        raise ValueError(
-            f"The {which} labels have shape {column.shape}, expected (n_windows,). Pass one label "
-            "per window."
-        )
+    column = column_or_1d(known_column(f"{which} labels", values))
     labels.check_class_labels(column)
     return column
 
@@ -294,14 +276,9 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     # Convert to arrays, because pandas would align Series by their index.
     true, predicted = labels.real_numbers(y_true, "y_true"), labels.real_numbers(y_pred, "y_pred")
     subjects = known_column("subjects", subjects)
-    if not len(true) == len(predicted) == len(subjects):
-        lengths = f"{len(true)}, {len(predicted)} and {len(subjects)}"
-        raise ValueError(f"y_true, y_pred and subjects must have equal lengths, got {lengths}.")
-    for name, values in (("y_true", true), ("y_pred", predicted)):
-        if n_missing := int((~np.isfinite(values)).sum()):
-            raise ValueError(
-                f"{name} contains {n_missing} NaN or infinite values. Remove these windows."
-            )
+    check_consistent_length(true, predicted, subjects)
+    assert_all_finite(true, input_name="y_true")
+    assert_all_finite(predicted, input_name="y_pred")
     windows = pd.DataFrame(dict(true=true, predicted=predicted, subject=subjects))
     scores = _errors(windows)
     of_subject = windows.groupby("subject", sort=False)
@@ -384,14 +361,10 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     scores = tables.checked_scores(scores, [*GROUPS, "subject", "value"])
     if over == "subjects":
         units, other = means_by_subject(scores), "seeds"
-        wanted = "scores of single subjects"
     else:
         units, other = scores[scores["subject"] == tables.POOLED], "subjects"
-        wanted = f"pooled scores (rows with subject {tables.POOLED!r})"
     if units.empty:
-        raise ValueError(
-            f"over={over!r} requires {wanted}, but the scores contain none. Use over={other!r}."
-        )
+        raise ValueError(f"The scores have no rows for over={over!r}. Use over={other!r}.")
     keys = [*GROUPS, *test_subject_columns(units)]
     groups = units.groupby(keys, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
@@ -494,9 +467,9 @@ def worst_subjects(
     Notes
     -----
     Do not compare other methods with the row of the reference. The subjects were selected by its
-    scores, which are partly chance, so its scores on these subjects are too low and would regress
-    to the mean in a repetition. Compare the other methods with each other, and choose the reference
-    before you see the scores.
+    scores, which are partly chance. Its scores on these subjects are therefore too low, and would
+    regress to the mean in a repetition. Compare the other methods with each other, and choose the
+    reference before you see the scores.
 
     References
     ----------
@@ -567,22 +540,15 @@ def saved_probabilities(
     saved : dict
         ``columns``, a list of probabilities for each class; or ``missing``, the reason why
         probabilities are missing.
-
-    Raises
-    ------
-    ValueError
-        If the number of rows of ``probabilities`` differs from the number of windows.
     """
     name = type(fitted).__name__
     if probabilities is None:
         return [], {"missing": f"{name} has no predict_proba, so there are no probabilities"}
     classes = np.asarray(getattr(fitted, "classes_", [])).tolist()
-    shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes_"
-    if len(probabilities) != n_windows:
-        raise ValueError(f"predict_proba of {name} returned an array of shape {shape}")
-    if probabilities.shape[1:] != (len(classes),):
+    if probabilities.shape != (n_windows, len(classes)):
         # For example, a network with an output for a class without training data, or without
         # classes_.
+        shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes_"
         return [], {"missing": f"predict_proba of {name} returned an array of shape {shape}"}
     try:
         checks.check_probabilities(probabilities)

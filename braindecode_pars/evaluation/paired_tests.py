@@ -49,17 +49,22 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
 
 
 def paired_tests(
-    scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None, test: str = "auto"
+    scores: pd.DataFrame, metric: str = "kappa", *, against: str | None = None
 ) -> pd.DataFrame:
     r"""Test pairwise differences between methods, with crossed random effects and Holm's method.
 
-    Two methods are compared on the seeds that both methods have. If a seed is a draw of labeled
-    subjects, the differences of all subjects in all draws are tested with
-    :func:`~braindecode_pars.evaluation.random_effects.crossed_mean`, an analysis of variance with
-    two crossed random factors. If there is a single seed, the corrected resampled t-test (Nadeau
-    and Bengio 2003) of the subject means is used. This test accounts for overlapping training sets.
-    It is therefore also used for a cross-validation, in which the seeds do not change the training
-    subjects. The p-values are adjusted with Holm's method.
+    Two methods are compared on the seeds that both methods have. The test depends on the scores:
+
+    - If each seed is a draw of labeled subjects, the test is an analysis of variance with two
+      crossed random factors, subjects and draws
+      (:func:`~braindecode_pars.evaluation.random_effects.crossed_mean`).
+    - If there is a single seed, the corrected resampled t-test (Nadeau and Bengio 2003) of the
+      subject means is used. It accounts for overlapping training sets.
+    - The corrected test is also used for several seeds of the protocols ``compare``,
+      ``leave_one_subject_out`` and ``labeled_windows``, in which the seeds do not change the
+      training subjects.
+
+    The p-values are adjusted with Holm's method.
 
     Parameters
     ----------
@@ -75,17 +80,12 @@ def paired_tests(
     against : str | None
         Method that is compared with every other method, such as ``"from scratch"``. This reduces
         the number of tests. If None, all pairs are tested.
-    test : "auto" | "two-way" | "corrected"
-        ``"two-way"`` is the analysis of variance, which requires several seeds. ``"corrected"`` is
-        the corrected t-test of scores averaged over seeds. ``"auto"`` is the corrected test if
-        there is one seed or if the protocol is ``compare``, ``leave_one_subject_out`` or
-        ``labeled_windows``, and otherwise the two-way test.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of methods and each amount of labels (number of training subjects, and
-        labeled windows or minutes of the test subject), with the columns:
+        One row for each pair of methods and each amount of labels: number of training subjects, and
+        labeled windows or minutes of the test subject. The columns are:
 
         - ``method_a``, ``method_b``, ``n_train_subjects``, ``n_subjects``;
         - ``n_draws``: number of seeds that both methods have;
@@ -108,8 +108,7 @@ def paired_tests(
     ValueError
         If the metric or the method ``against`` is missing from the scores. If there are fewer than
         two methods. If two rows differ only in ``value``. If the scores contain several controls.
-        If a subject has scores of one method from several protocols. If ``test="two-way"`` and a
-        pair of methods has fewer than two seeds in common.
+        If a subject has scores of one method from several protocols.
 
     Notes
     -----
@@ -119,9 +118,9 @@ def paired_tests(
     If each seed has different subjects, as in simulations, subjects are nested in seeds. The test
     is then a t-test of the means of seeds, and ``test`` is "nested".
 
-    In the corrected test, the mean difference is divided by the standard deviation of the subjects'
-    differences, times the square root of ``1 / n_subjects + 1 / n_train_subjects``. If the number
-    of training subjects differs between folds, the smallest number is used.
+    In the corrected test, the standard error of the mean difference is the standard deviation of
+    the subjects' differences, times the square root of ``1 / n_subjects + 1 / n_train_subjects``.
+    If the number of training subjects differs between folds, the smallest number is used.
 
     The two-way and three-way tests treat the draws of labeled subjects as independent. If each draw
     contains most of the available subjects, the draws overlap strongly, and the conclusions hold
@@ -149,9 +148,6 @@ def paired_tests(
       method_a  n_subjects  n_draws  wins     test
     0     PARS           6        4     6  two-way
     """
-    checks.check_parameters(
-        locals(), dict(test=checks.choice("auto", "two-way", "corrected")), "paired_tests"
-    )
     scores = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
     # Test each amount of labels separately. Otherwise all rows are tested together, because folds
@@ -165,9 +161,8 @@ def paired_tests(
     rows = []
     for part in parts:
         selected, pairs = pairs_of(part, metric, against)
-        n_train, kind = int(selected["n_train_subjects"].min()), kind_of(selected, test)
         amounts = {name: selected[name].iloc[0] for name in varied if name != "n_train_subjects"}
-        rows += [_test(selected, pair, n_train, kind) | amounts for pair in pairs]
+        rows += [_test(selected, *pair) | amounts for pair in pairs]
     tests = pd.DataFrame(rows)
     tests.insert(tests.columns.get_loc("p") + 1, "p_holm", holm(tests["p"]))
     return tests.assign(metric=metric)
@@ -197,10 +192,14 @@ def mean_interval(
     Returns
     -------
     pandas.DataFrame
-        One row for each combination, in the order of the scores: the columns ``by``, ``mean``,
-        ``ci_low`` and ``ci_high`` (clipped at 1, the highest score; NaN for one or two subjects),
-        ``n_subjects`` (number of subjects with a defined score for each seed, over which the mean
-        is computed), ``n_draws``, and ``test`` as in :func:`paired_tests`.
+        One row for each combination, in the order of the scores, with the columns ``by`` and:
+
+        - ``mean``: mean score;
+        - ``ci_low``, ``ci_high``: confidence interval, clipped at 1, the highest score; NaN for one
+          or two subjects;
+        - ``n_subjects``: number of subjects with a defined score for each seed. Other subjects are
+          excluded from the mean;
+        - ``n_draws``, ``test``: as in :func:`paired_tests`.
 
     Raises
     ------
@@ -233,9 +232,8 @@ def mean_interval(
     highest = 1.0 if rows["metric"].iloc[0] in names.METRICS else math.inf
     means = []
     for key, part in rows.groupby(by, sort=False, dropna=False):
-        values, nested = _crossed([*_by_pretraining(part).values()])
-        n_train, kind = int(part["n_train_subjects"].min()), kind_of(part, "auto")
-        test, kind = tested_mean(values, nested, n_train, kind)
+        values = _crossed([*_by_pretraining(part).values()])
+        test, kind = tested_mean(values, part)
         row = dict(zip(by, key, strict=True), mean=test.mean)
         row |= dict(ci_low=test.ci_low, ci_high=float(np.minimum(test.ci_high, highest)))
         means.append(row | dict(n_subjects=len(values), n_draws=values.shape[1], test=kind))
@@ -250,37 +248,28 @@ def pairs_of(
     selected = selected[selected["subject"] != tables.POOLED]
     means = metrics.means_by_subject(selected)
     methods = list(dict.fromkeys(means["method"]))
-    method_names = ", ".join(map(str, methods)) or "none"
     if len(methods) < 2:
         raise ValueError(
             "A paired test requires scores of at least 2 methods, but the scores contain "
-            f"{method_names}. Add the scores of another method."
+            f"{', '.join(methods) or 'none'}. Add the scores of another method."
         )
-    if against is not None and against not in methods:
-        raise ValueError(
-            f"against={against!r} is not a method of the scores. Use one of {method_names}."
-        )
-    if means.duplicated(["dataset", "method", "subject"]).any():
-        numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
-        raise ValueError(
-            "Some subjects have several scores of the same method, from several protocols or "
-            f"numbers of training subjects ({numbers}). Select the rows of one protocol and one "
-            "number of training subjects."
-        )
+    checks.optional(checks.choice(*methods)).check("against", against)
+    # A subject must not have scores of several protocols or numbers of training subjects.
+    tables.check_once(means, "scores", ["dataset", "method", "subject"])
     if against is None:
         return selected, list(combinations(methods, 2))
     return selected, [(method, against) for method in methods if method != against]
 
 
-def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, bool, int]:
+def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, int]:
     """Compute the differences between two methods for each subject and draw.
 
     Returns
     -------
     values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
-        Differences of the subjects with a defined score of both methods in each draw.
-    nested : bool
-        Whether subjects are nested in draws: each subject has one draw, and NaN for other draws.
+        Differences of the subjects with a defined score of both methods in each draw. If each
+        subject has only one draw (subjects nested in draws), the differences in other draws are
+        NaN.
     n_all : int
         Number of subjects, including excluded subjects.
     """
@@ -291,8 +280,7 @@ def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, 
         if all(key in scores or None in scores for scores in cells):
             scores_a, scores_b = (scores[key if key in scores else None] for scores in cells)
             differences.append((scores_a - scores_b).reindex(subjects))
-    values, nested = _crossed(differences)
-    return values, nested, len(subjects)
+    return _crossed(differences), len(subjects)
 
 
 def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
@@ -306,47 +294,37 @@ def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
     return {None if pd.isna(key) else key: table for key, table in wide.items()}
 
 
-def _crossed(parts: list[pd.DataFrame]) -> tuple[np.ndarray, bool]:
-    """Stack tables with the same subjects, and return whether subjects are nested in seeds.
+def _crossed(parts: list[pd.DataFrame]) -> np.ndarray:
+    """Stack tables with the same subjects: (n_subjects, n_seeds, n_pretrainings).
 
-    The array has the shape (n_subjects, n_seeds, n_pretrainings). Incomplete seeds and subjects are
-    excluded.
+    Incomplete seeds and subjects are excluded. If each subject has only one seed, the values of
+    other seeds are NaN.
     """
     parts = [table.dropna(axis="columns", how="all") for table in parts]
     all_seeds = dict.fromkeys(seed for table in parts for seed in table)
     seeds = [seed for seed in all_seeds if all(seed in table for table in parts)]
     if not seeds:
-        return np.empty((0, 0, 0)), False
+        return np.empty((0, 0, 0))
     values = np.stack([table[seeds].to_numpy() for table in parts], axis=2)
-    complete = np.isfinite(values).all(axis=2)  # subjects by draws
-    n_draws = complete.sum(axis=1)
-    nested = len(seeds) > 1 and n_draws.max() == 1
-    return values[n_draws == (1 if nested else len(seeds))], nested
+    n_draws = np.isfinite(values).all(axis=2).sum(axis=1)
+    return values[n_draws == (1 if n_draws.max() == 1 else len(seeds))]
 
 
-def kind_of(rows: pd.DataFrame, test: str) -> str:
-    """Return the kind of test for the protocols of the scores; ``test`` as in ``paired_tests``."""
-    protocols = {*rows.get("protocol", ())}
-    if protocols == {WITHIN}:  # training sets do not overlap
-        return "within"
-    return "corrected" if test == "auto" and protocols & {*CROSS_VALIDATION} else test
+def _are_nested(values: np.ndarray) -> bool:
+    """Return whether each subject has only one draw, and NaN for other draws."""
+    return bool(np.isnan(values).any())
 
 
-def tested_mean(
-    values: np.ndarray, nested: bool, n_train: int, test: str
-) -> tuple[random_effects.MeanTest, str]:
+def tested_mean(values: np.ndarray, scores: pd.DataFrame) -> tuple[random_effects.MeanTest, str]:
     """Test the mean of scores or of differences, and return the kind of test that was used.
 
     Parameters
     ----------
     values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
-        Scores, or differences between scores.
-    nested : bool
-        Whether each subject has one draw, and NaN for other draws.
-    n_train : int
-        Number of training subjects of a fit.
-    test : str
-        Kind of test, see :func:`kind_of`.
+        Scores, or differences between scores, see :func:`differences_of`.
+    scores : DataFrame
+        Table from which the values were computed. Its protocols determine the kind of test, and its
+        smallest number of training subjects is used for the corrected test.
 
     Returns
     -------
@@ -355,40 +333,33 @@ def tested_mean(
     kind : str
         Kind of test that was used, as in :func:`paired_tests`.
     """
+    protocols = {*scores.get("protocol", ())}
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     # With two subjects, the variance estimate is so poor that the error rate would be near 10 %.
     if len(means) <= 2:
         return random_effects.MeanTest.of(float(means.mean()) if len(means) else math.nan), "none"
-    if test == "within":  # the subjects are independent
-        return random_effects.crossed_mean(means), test
-    if test == "corrected" or values.shape[1] == 1:
+    if protocols == {WITHIN}:  # training sets do not overlap, so the subjects are independent
+        return random_effects.crossed_mean(means), "within"
+    if protocols & {*CROSS_VALIDATION} or values.shape[1] == 1:
+        n_train = int(scores["n_train_subjects"].min())
         return random_effects.corrected_mean(means, n_train), "corrected"
-    if nested:
+    if _are_nested(values):
         return random_effects.crossed_mean(np.nanmean(values, axis=0)), "nested"
     kind = "three-way" if values.shape[2] > 1 else "two-way"
     return random_effects.crossed_mean(values), kind
 
 
-def _test(
-    selected: pd.DataFrame, pair: tuple[str, str], n_train: int, test: str
-) -> dict[str, str | float]:
+def _test(selected: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
     """Return the row of the table of tests for a pair of methods."""
-    values, nested, n_all = differences_of(selected, *pair)
-    n_draws = values.shape[1]
-    if test == "two-way" and n_draws < 2:
-        raise ValueError(
-            "test='two-way' requires defined scores of both methods for at least 2 common seeds, "
-            f"but {pair[0]} and {pair[1]} have {n_draws} in common. Evaluate both methods with "
-            "more seeds, or use test='corrected', which tests over subjects."
-        )
+    values, n_all = differences_of(selected, a, b)
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    mean_test, kind = tested_mean(values, nested, n_train, test)
+    mean_test, kind = tested_mean(values, selected)
     return dict(
-        method_a=pair[0],
-        method_b=pair[1],
-        n_train_subjects=n_train,
+        method_a=a,
+        method_b=b,
+        n_train_subjects=int(selected["n_train_subjects"].min()),
         n_subjects=len(means),
-        n_draws=n_draws,
+        n_draws=values.shape[1],
         mean_difference=mean_test.mean,
         sd_difference=means.std(ddof=1) if len(means) > 1 else math.nan,
         ci_low=mean_test.ci_low,
@@ -428,9 +399,9 @@ def describe_differences(tests: pd.DataFrame) -> str:
     ...          detectable=0.06, n_dropped=0, test="two-way"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS scores significantly higher than random encoder by 0.120 (95 % CI 0.080 to 0.160, p = \
-0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of labeled \
-subjects as crossed random effects.
+    PARS scores significantly higher than random encoder (difference +0.120, 95 % CI +0.080 to \
++0.160, p = 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of \
+labeled subjects as crossed random effects.
     """
     in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
     numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
@@ -464,22 +435,14 @@ subjects as crossed random effects.
     return " ".join(sentences)
 
 
-def _names_of(is_one_of_several: bool) -> tuple[str, str]:
-    """Return the names of the confidence interval and of the p-value."""
-    return ("uncorrected 95 % CI", "Holm-corrected p") if is_one_of_several else ("95 % CI", "p")
-
-
 def _describe_significant(pair: pd.Series, where: str, is_one_of_several: bool) -> str:
     """Return the sentence about a significant difference, with the better method first."""
-    ci_name, p_name = _names_of(is_one_of_several)
     sign = -1 if pair["mean_difference"] < 0 else 1
     better, worse = [pair["method_a"], pair["method_b"]][::sign]
-    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
     return (
-        f"{better} scores significantly higher than {worse}{where} by "
-        f"{abs(pair['mean_difference']):.3f} ({ci_name} {low:.3f} to {high:.3f}, {p_name} = "
-        f"{pair['p_holm']:.2g}; {pair['method_a']} scores higher in {pair['wins']} of "
-        f"{pair['n_subjects']} subjects)."
+        f"{better} scores significantly higher than {worse}{where} "
+        f"({_describe_difference(pair, sign, is_one_of_several)}; {pair['method_a']} scores higher "
+        f"in {pair['wins']} of {pair['n_subjects']} subjects)."
     )
 
 
@@ -488,14 +451,22 @@ def _describe_not_significant(pair: pd.Series, is_one_of_several: bool) -> str:
     if math.isnan(pair["p_holm"]):
         n = pair["n_subjects"]
         return f"not tested, because only {n} subject{'s' * (n != 1)} can be compared"
-    ci_name, p_name = _names_of(is_one_of_several)
-    text = (
-        f"difference {pair['mean_difference']:+.3f}, {ci_name} {pair['ci_low']:+.3f} to "
-        f"{pair['ci_high']:+.3f}, {p_name} = {pair['p_holm']:.2g}"
+    text = _describe_difference(pair, 1, is_one_of_several)
+    if math.isnan(pair["detectable"]):  # all differences are equal
+        return text
+    return f"{text}, minimum detectable difference {pair['detectable']:.3f}"
+
+
+def _describe_difference(pair: pd.Series, sign: int, is_one_of_several: bool) -> str:
+    """Return a difference, multiplied by ``sign``, with its confidence interval and p-value."""
+    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
+    ci_name, p_name = "95 % CI", "p"
+    if is_one_of_several:
+        ci_name, p_name = "uncorrected 95 % CI", "Holm-corrected p"
+    return (
+        f"difference {sign * pair['mean_difference']:+.3f}, {ci_name} {low:+.3f} to {high:+.3f}, "
+        f"{p_name} = {pair['p_holm']:.2g}"
     )
-    if not math.isnan(pair["detectable"]):  # undefined if all differences are equal
-        text += f", minimum detectable difference {pair['detectable']:.3f}"
-    return text
 
 
 #: Description of each kind of test.
@@ -588,15 +559,13 @@ def power(
     selected, pairs = pairs_of(scores, metric, against)
     rows = []
     for pair in pairs:
-        values, nested, _ = differences_of(selected, *pair)
+        values, _ = differences_of(selected, *pair)
         n_scored, n_seeds = values.shape[:2]
-        if nested or min(n_scored, n_seeds) < 2:
-            clause = ", and each seed has different subjects" if nested else ""
+        if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
-                f"{pair[0]} and {pair[1]} have {n_scored} subjects with defined scores in each of "
-                f"{n_seeds} seeds{clause}. Estimating the variance components requires at least 2 "
-                "subjects, each scored in the same 2 or more seeds. Evaluate both methods on more "
-                "subjects or with more seeds."
+                "Variance components require scores of at least 2 subjects in the same 2 or more "
+                f"seeds, but {pair[0]} and {pair[1]} have scores of {n_scored} subjects and "
+                f"{n_seeds} seeds. Evaluate both methods on more subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

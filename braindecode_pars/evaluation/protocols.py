@@ -106,21 +106,25 @@ def leave_one_subject_out(
     Returns
     -------
     pandas.DataFrame
-        One row for each method, subject, seed and metric, with the columns ``protocol``
-        ("leave_one_subject_out", or "compare" with ``cv``), ``dataset``, ``method``, ``subject``
-        (the held-out subject), ``n_train_subjects``, ``seed``, ``metric``, ``value``,
-        ``test_subject_data`` (data of the test subject that the method uses in addition to the
-        predicted window) and ``chance`` (chance level of the metric, NaN if it is unknown). If a
-        score is undefined, its value is NaN, and a column ``why`` contains the reason.
+        One row for each method, subject, seed and metric, with the columns:
+
+        - ``protocol``: "leave_one_subject_out", or "compare" with ``cv``;
+        - ``dataset``, ``method``, ``subject`` (held-out subject), ``n_train_subjects``, ``seed``,
+          ``metric``;
+        - ``value``: score, NaN if it is undefined;
+        - ``test_subject_data``: data of the test subject that the method uses in addition to the
+          predicted window;
+        - ``chance``: chance level of the metric, NaN if it is unknown;
+        - ``why``: reason why a score is undefined, if any score is undefined.
 
     Raises
     ------
     TypeError
         If ``estimators`` is not a dict of classifiers.
     ValueError
-        If there are fewer than two subjects, a subject has no labeled window, ``out`` contains
-        results computed with different settings, or ``equal_sizes`` is True and the encoders of two
-        methods have different sizes.
+        If there are fewer than two subjects, or a subject has no labeled window. If ``out``
+        contains results computed with different settings. If ``equal_sizes`` is True and the
+        encoders of two methods have different sizes.
     FoldError
         If a fit fails.
 
@@ -183,9 +187,9 @@ def label_efficiency(
     """Measure label efficiency: scores for increasing numbers of labeled subjects.
 
     All methods and numbers of labeled subjects are scored on the same test subjects. For each seed,
-    the training subjects are shuffled, in the same order for all methods, and a fit with ``n``
-    labeled subjects is trained on the first ``n`` subjects. Smaller training sets are therefore
-    subsets of larger training sets. The paper uses this protocol in section 3 and figure 3.
+    the training subjects are shuffled, in the same order for all methods. A fit with ``n`` labeled
+    subjects is trained on the first ``n`` of them, so that smaller training sets are subsets of
+    larger training sets. The paper uses this protocol in section 3 and figure 3.
 
     With ``PARSClassifier(validation="split")``, as in the paper, a fit is trained on ``n`` subjects
     and validated on all subjects of split ``"valid"``. No method is trained on these validation
@@ -233,7 +237,7 @@ def label_efficiency(
     ------
     ValueError
         If a value of ``n_train_subjects`` is larger than the number of available training
-        subjects, there are no test subjects, or a subject is both a training and a test subject.
+        subjects. If there are no test subjects. If a subject is both a training and a test subject.
     FoldError
         If a fit fails.
 
@@ -347,22 +351,14 @@ def transfer(
     >>> scores["subject"].tolist()[:2], sorted(set(scores["seed"]))
     ([3, 'all'], [0, 1, 2, 3, 4])
     """
-    if not isinstance(datasets, Mapping) or len(datasets) == 0:
-        raise TypeError(
-            "datasets must be a non-empty dict from dataset name to windows dataset, got "
-            f"{datasets if isinstance(datasets, Mapping) else type(datasets).__name__}."
-        )
-    mapping_rule = checks.optional(checks.instance("a dict with dataset names as keys", Mapping))
-    for argument, by_dataset in (("cv", cv), ("test_subjects", test_subjects)):
-        mapping_rule.check(argument, by_dataset)
-        if unknown := [name for name in by_dataset or () if name not in datasets]:
-            known_names = ", ".join(datasets)
-            raise ValueError(
-                f"{argument} has an entry for the unknown dataset {unknown[0]!r}. Use the keys of "
-                f"datasets: {known_names}."
-            )
-
+    rule = checks.ParameterRule("a non-empty dict from name to windows dataset", (Mapping,), bool)
+    rule.check("datasets", datasets)
     cv, test_subjects = cv or {}, test_subjects or {}
+    if unknown := {*cv, *test_subjects} - {*datasets}:
+        raise ValueError(
+            f"cv or test_subjects has an entry for the unknown dataset {min(unknown)!r}. Use the "
+            f"keys of datasets: {', '.join(datasets)}."
+        )
     split: dict[str, tuple[Any, Splitter]] = {
         name: (windows_ds, LabeledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
         for name, windows_ds in datasets.items()
@@ -477,7 +473,7 @@ def run_protocol(
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
-    splitting.check_arguments(estimators, metrics, seeds, n_jobs, out)
+    splitting.check_arguments(estimators, metrics, seeds)
     corpora, jobs = {}, []
     for name, (windows_ds, splitter) in datasets.items():
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
@@ -554,10 +550,9 @@ def reproduce(
     subjects, folder = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            "reproduce requires at least 4 subjects, and n_train_subjects of at most three "
-            "quarters of the subjects, because each fold tests a quarter. Got "
-            f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
-            "use a smaller n_train_subjects."
+            "reproduce tests a quarter of at least 4 subjects in each fold, and trains on at most "
+            f"the other subjects. Got {len(subjects)} subjects and n_train_subjects="
+            f"{n_train_subjects}. Add subjects, or use a smaller n_train_subjects."
         )
     ResultsFolder(folder, "a reproduction", marks=("reproduction/",)).check()
     settings = {"verbose": 0, **settings}

@@ -142,10 +142,10 @@ def mean_squares(
     r"""Compute mean squares and degrees of freedom of all main effects and interactions.
 
     The factors are the axes of the array. The effect of a set of factors is the mean over all other
-    factors, minus the effects of all proper subsets of the set. The mean square of an effect is its
-    sum of squares over all entries of the array, divided by its degrees of freedom: the product,
-    over the factors of the set, of the number of levels minus one. The last set contains all
-    factors and is the residual.
+    factors, from which the mean over each factor of the set is subtracted. The mean square of an
+    effect is its sum of squares over all entries of the array, divided by its degrees of freedom:
+    the product, over the factors of the set, of the number of levels minus one. The last set
+    contains all factors and is the residual.
 
     Parameters
     ----------
@@ -167,17 +167,15 @@ def mean_squares(
     {(0,): (14.0, 2), (1,): (6.0, 1), (0, 1): (0.0, 2)}
     """
     axes = range(values.ndim) if axes is None else axes
-    sets = [subset for size in range(len(axes) + 1) for subset in combinations(axes, size)]
-    size = math.prod(values.shape[axis] for axis in axes)
-    effects: dict[tuple[int, ...], np.ndarray] = {}
+    n_entries = math.prod(values.shape[axis] for axis in axes)
     squares = {}
-    for factors in sets:
-        other_axes = tuple(axis for axis in axes if axis not in factors)
-        lower_order = [effect for subset, effect in effects.items() if set(subset) < set(factors)]
-        effects[factors] = effect = values.mean(other_axes, keepdims=True) - sum(lower_order)
-        if factors:
+    for n_factors in range(1, len(axes) + 1):
+        for factors in combinations(axes, n_factors):
+            effect = values.mean(tuple({*axes} - {*factors}), keepdims=True)
+            for axis in factors:
+                effect = effect - effect.mean(axis, keepdims=True)
             df = math.prod(values.shape[axis] - 1 for axis in factors)
-            squares[factors] = float(np.mean(effect**2)) * size / df, df
+            squares[factors] = float(np.mean(effect**2)) * n_entries / df, df
     return squares
 
 
@@ -213,8 +211,8 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
 
     Notes
     -----
-    The estimate of the variance is also valid if the draw is not the same for all subjects, as when
-    each fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
+    The estimate of the variance is also valid if subjects have different draws, for example if each
+    fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
     :math:`d_{sd}` that depends on the draw. It is independent between draws and may have any
     covariance :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of
     :math:`\Sigma` and :math:`c` the mean of its off-diagonal entries. Then
@@ -292,10 +290,10 @@ def crossed_mean_of_folds(
 
     Notes
     -----
-    All dealings divide the same pool of :math:`N` subjects. If the effects of labeled subjects are
-    additive, the mean square of :math:`K` draws, averaged over :math:`J` dealings, therefore has
-    :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom. :math:`N` is the
-    number of subjects of the other folds; for a single fold it is :math:`K`.
+    All dealings divide the same pool of :math:`N` subjects: the subjects of the other folds, or
+    :math:`K` subjects for a single fold. Let the effects of labeled subjects be additive. The mean
+    square of :math:`K` draws, averaged over :math:`J` dealings, then has
+    :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom.
 
     The pretrainings of a fold share their unlabeled subjects. An effect of the unlabeled subjects
     is not part of the variance, because each fold has only one set of unlabeled subjects.
@@ -428,17 +426,15 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     {(0,): 7.0, (1,): 2.0, (0, 1): 0.0}
     """
     all_axes = max(squares, key=len)
-    n = {axis: squares[(axis,)][1] + 1 for axis in all_axes}
-    components = {}
-    for factors in squares:
-        total = sum(
-            (-1) ** (len(larger) - len(factors)) * ms
-            for larger, (ms, _) in squares.items()
-            if set(factors) <= set(larger)
-        )
-        n_entries = math.prod(n[axis] for axis in {*all_axes} - {*factors})
-        components[factors] = max(0.0, total / n_entries)
-    return components
+    contributions: dict[tuple[int, ...], float] = {}  # components times numbers of levels
+    for factors in sorted(squares, key=len, reverse=True):
+        larger = [value for other, value in contributions.items() if {*factors} < {*other}]
+        contributions[factors] = squares[factors][0] - sum(larger)
+    return {
+        factors: max(0.0, contributions[factors])
+        / math.prod(squares[(axis,)][1] + 1 for axis in all_axes if axis not in factors)
+        for factors in squares
+    }
 
 
 def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int, ...]) -> float:
@@ -463,8 +459,8 @@ def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int,
 def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
     r"""Corrected resampled t-test of the mean difference over subjects (Nadeau and Bengio 2003).
 
-    The training sets of the folds of a cross-validation overlap, so the scores of the folds are not
-    independent, and the variance of their mean is larger than :math:`s^2 / n`. For the differences
+    The training sets of a cross-validation overlap, so the scores of the folds are not independent.
+    The variance of their mean is therefore larger than :math:`s^2 / n`. For the differences
     :math:`d_1, \ldots, d_n` between two methods on :math:`n` test subjects, with :math:`n_t`
     training subjects, the test statistic is
 
@@ -472,9 +468,9 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
         t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
 
     with :math:`n - 1` degrees of freedom. For folds with one test subject, this is the test of
-    Nadeau and Bengio, in which the second term under the root is the number of test subjects
-    divided by the number of training subjects of a fold. For folds with :math:`m` test subjects,
-    the variance of the mean of a fold is :math:`s^2 / m`, which results in the same formula.
+    Nadeau and Bengio. The second term under their root is the number of test subjects of a fold,
+    divided by its number of training subjects. For folds with :math:`m` test subjects, the variance
+    of the mean of a fold is :math:`s^2 / m`, which results in the same formula.
 
     Parameters
     ----------

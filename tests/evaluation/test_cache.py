@@ -28,7 +28,8 @@ from braindecode_pars import (
     as_sklearn,
 )
 from braindecode_pars._common import model_files
-from braindecode_pars._common.files import changed_settings, write_checked
+from braindecode_pars._common.files import changed_settings
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.evaluation.cache import (
     FoldStore,
@@ -57,13 +58,13 @@ FOLD = Fold(
 def save_one_fold(folder) -> FoldStore:
     """Save a finished fold in a folder of results."""
     store = FoldStore.open(folder, SETTINGS)
-    write_checked(store.file_of(FOLD), {"predicted": [0, 1, 1]})
+    store.save(FOLD, {"key": FOLD.key, "predicted": [0, 1, 1]})
     return store
 
 
 def test_settings_can_be_added_but_not_changed(tmp_path):
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"A/ä b": {"C": "mistyped"}}})
-    file = save_one_fold(tmp_path).file_of(FOLD)  # without a fold, they may change
+    file = tmp_path / save_one_fold(tmp_path).file_of(FOLD)  # without a fold, they may change
     assert {f.name for f in file.parent.iterdir()} == {file.name, "settings.json"}
     FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
     settings = json.loads((tmp_path / "cache/settings.json").read_text())
@@ -75,21 +76,24 @@ def test_settings_can_be_added_but_not_changed(tmp_path):
 
 
 def test_file_names_are_readable_and_unique(tmp_path):
-    store = FoldStore.open(tmp_path, SETTINGS)
-    file = store.file_of(FOLD)
-    assert file.name.startswith("A-ä-b_d_subject-1_n2_seed0_")
-    same_text = FoldStore(tmp_path, {**SETTINGS, "methods": {"A-ä-b": {"C": 1}}})
-    others = {
-        file,
-        same_text.file_of(replace(FOLD, method="A-ä-b")),
-        FoldStore(tmp_path, {**SETTINGS, "datasets": {"d": {"n": 4}}}).file_of(FOLD),
-        FoldStore(tmp_path, {**SETTINGS, "methods": {"A/ä b": {"C": 2}}}).file_of(FOLD),
+
+    def name(fold, **settings):
+        folder = ResultsFolder(tmp_path, "an evaluation", SETTINGS | settings)
+        return FoldStore(folder).file_of(fold)
+
+    assert name(FOLD).startswith("cache/A-ä-b_d_subject-1_n2_seed0_")
+    names = {
+        name(FOLD),
+        name(replace(FOLD, method="A-ä-b"), methods={"A-ä-b": {"C": 1}}),
+        name(FOLD, datasets={"d": {"n": 4}}),
+        name(FOLD, methods={"A/ä b": {"C": 2}}),
         *(
-            store.file_of(replace(FOLD, **{windows: np.arange(9)}))
+            name(replace(FOLD, **{windows: np.arange(9)}))
             for windows in ("train", "test", "valid", "pretrain")
         ),
     }
-    assert len(others) == 8
+    assert len(names) == 8
+    assert name(FOLD, methods={}) is None
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def with_row(values):
     ("probabilities", "classes", "message"),
     [
         (None, None, r"auroc.* probabilities="),
-        (PROBABILITIES, ["N1", "W"], r"\(200, 3\).* \(200, 2\)"),
+        (PROBABILITIES, ["N1", "W"], r"\(200, 2\).* \(200, 3\)"),
         (with_row([np.nan, np.nan, np.nan]), CLASSES, r"Row 7 .* nan"),
         (with_row([2.5, -1.5, 0]), CLASSES, r"Row 7 .*-1.5.*predict_proba"),  # logits, sum 1
         (with_row([0.9, 0.9, 0.9]), CLASSES, r"Row 7 .*0.9.*sum to 1"),
@@ -241,11 +241,10 @@ def test_probabilities_are_saved_to_the_last_bit(dtype):
         (np.array([[0.5, 0.5], [3.0, -2.0], [0.5, 0.5]]), [0, 1], "Row 1"),  # logits
         (np.ones((3, 2)) / 2, [], "classes_"),
         (np.ones((3, 5)) / 5, [0, 1], "(3, 5) for 3 windows and 2 classes"),
+        (np.ones((2, 2)) / 2, [0, 1], "(2, 2) for 3 windows"),
     ],
 )
 def test_unusable_probabilities_have_a_reason(probabilities, classes, reason):
     names, saved = saved_probabilities(SimpleNamespace(classes_=classes), probabilities, 3)
     assert names == []
     assert reason in saved["missing"]
-    with pytest.raises(ValueError, match=r"\(2, 2\) .* 3 windows"):
-        saved_probabilities(SimpleNamespace(classes_=[0, 1]), np.ones((2, 2)) / 2, 3)

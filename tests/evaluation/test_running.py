@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from support.subjects import LoggingClassifier, fits, with_subject
 
-from braindecode_pars._common import files
 from braindecode_pars._common.computing import seeded
 from braindecode_pars._common.findings import (
     Finding,
@@ -88,17 +87,17 @@ def test_added_seeds_methods_and_subjects_run_only_new_folds(nights, log_folder,
 def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_folder, tmp_path):
     out = tmp_path / "out"
     whole = run(nights, log_folder, out=out)
-    truncated, empty, edited, one, other, later, *_ = sorted((out / "cache").glob("*_*.json"))
+    truncated, empty, edited, one, other, *_ = sorted((out / "cache").glob("*_*.json"))
     truncated.write_text(truncated.read_text()[:100])
     empty.write_text("{}")
     fold = json.loads(edited.read_text())
     edited.write_text(json.dumps(fold | {"predicted": fold["true"]}))
     one.write_text(other.read_text())
-    # A value of another version, with its checksum
-    files.write_checked(later, files.read_checked(later) | {"test_subject_data": "future"})
-    with pytest.warns(UserWarning, match=rf"5 .*{truncated.name} .*{edited.name} .*{one.name}"):
+    with pytest.warns(UserWarning, match="checksum|JSON") as caught:
         pd.testing.assert_frame_equal(run(nights, log_folder, out=out), whole)
-    assert len(fits(log_folder)) == 21
+    for warning, file in zip(caught, (truncated, empty, edited), strict=True):
+        assert file.name in str(warning.message)
+    assert len(fits(log_folder)) == 20
 
 
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
@@ -130,37 +129,29 @@ class Calling(ClassifierMixin, BaseEstimator):
 
 
 def draw_slowly(clf, windows):
-    """Return the number of torch's threads and a random draw of torch."""
-    before = torch.get_num_threads()
+    """Return a random draw of torch."""
     for _ in range(20):
         draw = torch.rand(()).item()
         time.sleep(0.002)  # a fold in another thread would draw here
-    return [before, round(1e6 * draw)]
+    return [round(1e6 * draw)]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, n_jobs, tmp_path):
-    before = torch.get_num_threads(), torch.random.get_rng_state()
-    torch.set_num_threads(2)
-    try:
-        with (
-            joblib.parallel_config("threading", n_jobs=n_jobs),
-            pytest.MonkeyPatch.context() as patch,
-        ):
-            patch.setattr(torch.cuda, "manual_seed_all", None)  # no GPU is seeded
-            patch.setattr(joblib, "cpu_count", lambda: n_jobs)  # a core for each process
-            methods = {"torch": Calling(draw_slowly)}
-            run(nights, None, estimators=methods, test_subjects=[1, 2], out=tmp_path)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before[0])
-    assert torch.equal(torch.random.get_rng_state(), before[1])
+    before = torch.random.get_rng_state()
+    with (
+        joblib.parallel_config("threading", n_jobs=n_jobs),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(torch.cuda, "manual_seed_all", None)  # no GPU is seeded
+        methods = {"torch": Calling(draw_slowly)}
+        run(nights, None, estimators=methods, test_subjects=[1, 2], out=tmp_path)
+    assert torch.equal(torch.random.get_rng_state(), before)
     answers = saved_folds(tmp_path)
     for seed in (0, 1):
-        of_seed = {a["predicted"][1] for a in answers if a["key"]["seed"] == seed}
+        of_seed = {a["predicted"][0] for a in answers if a["key"]["seed"] == seed}
         torch.manual_seed(seed)
         assert of_seed == {round(1e6 * [torch.rand(()).item() for _ in range(20)][-1])}
-    assert {a["predicted"][0] for a in answers} == {1}
 
 
 def draw_in_threads(clf, windows):

@@ -106,7 +106,7 @@ def test_the_splitter_works_with_scikit_learn(splitter):
 def test_groups_are_needed():
     with pytest.raises(ValueError, match="groups is None"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), np.zeros(4)))
-    with pytest.raises(ValueError, match="from subject 5"):
+    with pytest.raises(ValueError, match="test subjects are 5"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[5] * 4))
 
 
@@ -237,12 +237,12 @@ def test_duplicate_recordings_raise(nights):
         (LabeledWindows(1, gap=-1), "gap"),
         (LabeledSubjects(9, test_subjects=[1]), "n_train_subjects=9 .* 1 to 3"),
         (LabeledSubjects(), "There are no test subjects: "),
-        (LabeledSubjects(test_subjects=[1, 2], train_subjects=[2, 3]), r"train_subjects .* 2\."),
+        (LabeledSubjects(test_subjects=[1, 2], train_subjects=[2, 3]), "train_subjects .* 2, 3"),
         (LabeledSubjects(test_subjects=[1, 2, 3, 4]), "remains .* 1, 2, 3, 4"),
         (LabeledSubjects(cv=KFold(2, shuffle=True, random_state=0)), "GroupKFold"),
-        (LabeledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv and test_subjects"),
+        (LabeledSubjects(cv=GroupKFold(2), test_subjects=[1]), "cv .* test_subjects"),
         (WithinSubject(1), r"at least 2 blocks .* subject 1 has 1\."),
-        (LeaveOneSubjectOut([7]), "test_subjects contains 7"),
+        (LeaveOneSubjectOut([7]), "test_subjects .* 7"),
     ],
 )
 def test_invalid_splits_raise(splitter, message):
@@ -413,7 +413,6 @@ def test_blocks_within_a_subject_are_of_labeled_windows():
     first, second = WithinSubject(2, gap=0, test_subjects=[3]).splits_of(corpus)
     assert first.test.tolist() == second.train.tolist() == [*range(58, 65)]
     assert second.test.tolist() == first.train.tolist() == [*range(65, 72)]
-    assert (first.n_labeled, second.n_labeled) == (7, 7)
 
 
 def test_validation_subjects_without_labels_are_not_trained_on(nights):
@@ -467,22 +466,20 @@ def test_names_of_subjects_are_checked(nights):
         (dict(metrics="kappa"), "'kappa'"),
         (dict(metrics=["f1", "f1"]), "metrics .* f1, f1"),
         (dict(seeds=[0.5]), r"seeds .* 0\.5"),
-        (dict(n_jobs=0), "n_jobs .* 0"),
-        (dict(out=3), "out .* 3"),
     ],
 )
 def test_invalid_arguments_raise(arguments, message):
     good = dict(estimators={"A": DummyClassifier()}, metrics=["kappa"], seeds=[0])
     with pytest.raises((TypeError, ValueError), match=message):
-        check_arguments(**dict(good, n_jobs=None, out=None) | arguments)
+        check_arguments(**good | arguments)
 
 
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
         ([], "test_subjects"),
-        ([1, 1], r"test_subjects .* \[1, 1\]"),
-        (["1", 7], "test_subjects .* '1', 7,.* 1, 2"),
+        ([1, 1], "test_subjects .* 1, 1"),
+        (["1", 7], "test_subjects .* 1, 2.* '1', 7"),
     ],
 )
 def test_unknown_subjects_raise(asked, message):
