@@ -1,12 +1,9 @@
 """Callbacks for training: learning rate schedule, progress bar, warnings, and training history."""
 
-import io
 import logging
 import math
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,27 +114,10 @@ _INTERVAL = 60.0
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
-class _LogFile:
-    """Log file of a progress bar. Errors are ignored, so that the training continues."""
-
-    def __init__(self, stream: Any):
-        self._stream = stream
-        self.encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
-
-    def write(self, text: str) -> None:
-        with suppress(Exception):
-            self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
-
-    def flush(self) -> None:
-        with suppress(Exception):
-            self._stream.flush()
-
-
 class ProgressBar(tqdm.auto.tqdm):
     """Progress bar of tqdm that writes at most one line per minute to a log file.
 
-    A normal bar redraws its line, which gives hundreds of lines in a file. A log file that is
-    missing or closed, or that has another encoding, does not raise an error.
+    A bar in a terminal redraws its line, which gives hundreds of lines in a file.
 
     Parameters
     ----------
@@ -155,21 +135,18 @@ class ProgressBar(tqdm.auto.tqdm):
     2
     """
 
-    def __init__(self, *arguments: Any, **options: Any):
-        stream = options.get("file") or sys.stderr or io.StringIO()  # None in a service
-        self._writes_lines = not _IS_WIDGET
-        with suppress(Exception):  # a log may only write, and a closed stream raises an error
-            self._writes_lines &= not stream.isatty()
-        if self._writes_lines:
-            options["file"] = _LogFile(stream)
-        self._next_line = 0.0
-        super().__init__(*arguments, **options)
+    #: Earliest time of the next line in a log file.
+    _next_line = 0.0
+
+    @property
+    def _is_drawn(self) -> bool:
+        return _IS_WIDGET or self.fp.isatty()
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line to a log file (once per interval, and if ``pos`` is 0)."""
-        if not self._writes_lines:
+        if self._is_drawn:
             return super().display(msg, pos, **options)
-        if pos == 0 or (msg is None and time.monotonic() >= self._next_line):
+        if pos == 0 or time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _INTERVAL
             self.fp.write(str(self) + "\n" * (pos != 0))  # tqdm ends the last line
             self.fp.flush()
@@ -177,7 +154,7 @@ class ProgressBar(tqdm.auto.tqdm):
 
     def clear(self, *arguments: Any, **options: Any) -> None:
         """Clear the bar. Lines in a log file are not cleared."""
-        if not self._writes_lines:
+        if self._is_drawn:
             super().clear(*arguments, **options)
 
 
