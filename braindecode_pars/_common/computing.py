@@ -92,10 +92,9 @@ def seeded(
 
     Inside the context, torch uses its default settings, see :func:`usual_torch`.
 
-    Initial weights, dropout, crops and masks are drawn from the global generators of torch, because
-    most functions that draw them, in torch and in third-party models, accept no other generator.
-    The generators are global to the process, so only one thread at a time can be inside the
-    context.
+    Initial weights, dropout, crops and masks are drawn from the global generators of torch: most
+    functions of torch and of third-party models accept no other generator. These generators are
+    global to the process, so only one thread at a time can be inside the context.
 
     Parameters
     ----------

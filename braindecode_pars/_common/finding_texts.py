@@ -24,7 +24,7 @@ class _Formatter(string.Formatter):
     """Formatter of strings with additional format specifications, for lists and counts.
 
     - Lists are joined with commas: ``{names:5}`` shows at most 5 items, ``{names}`` at most 10.
-    - Dicts are shown as a list of names and values, as in "rest 3, task 4". The format applies to
+    - Dicts are shown as a list of names and values, as in "rest: 3, task: 4". The format applies to
       the values: ``{durations:.0f}``.
     - ``{channels:is}`` begins a sentence: "Channel C3 is" or "Channels C3, C4 are".
     - ``{n:step}`` adds a noun in the singular or plural: "1 step" or "2 steps".
@@ -35,7 +35,7 @@ class _Formatter(string.Formatter):
             is_one = len(value) == 1
             return f"Channel {value[0]} is" if is_one else f"Channels {format_list(value)} are"
         if isinstance(value, dict):
-            return format_list([f"{name} {item:{format_spec}}" for name, item in value.items()])
+            return format_list([f"{name}: {item:{format_spec}}" for name, item in value.items()])
         if isinstance(value, list):
             return format_list([*map(str, value)], int(format_spec or 10))
         if len(format_spec) > 1 and format_spec.isalpha():
@@ -83,22 +83,6 @@ def _confounds(values: Mapping[str, Any]) -> str:
         "activity. "
         f"{amplifiers * values['is_same_selection']}Add recordings of all classes with the same "
         f"{name}, {advice}"
-    )
-
-
-def _other_reference(values: Mapping[str, Any]) -> str:
-    expected = values["expected"]
-    texts = [
-        f"{name} (reference {values['actual']})"
-        if formula == name
-        else f"{formula} instead of {name}"
-        for name, formula in values["value"].items()
-    ]
-    return (
-        "The recording is referenced differently from the training data"
-        f"{f' (expected {expected})' if expected else ''} and cannot be re-referenced "
-        f"automatically: {format_list(texts, max_items=3)}. Re-reference it with "
-        "raw.set_eeg_reference, or add the missing reference channels."
     )
 
 
@@ -242,7 +226,10 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Recordings to predict
     "missing_channels": "Channels that the model was trained on are missing: {value}. Predictions "
     "use the remaining channels.",
-    "other_reference": _other_reference,
+    "other_reference": "The recording is referenced differently from the training data (got "
+    "{actual}, expected {expected}) and cannot be re-referenced automatically. Channels of the "
+    "model, and of the recording: {value}. Re-reference it with raw.set_eeg_reference, or add the "
+    "missing reference channels.",
     "average_without": "The average reference in training included channels that are missing in "
     "this recording: {value}. Without them, the signals of all channels differ. Add these "
     "channels, or refit on the channels shared by all recordings.",

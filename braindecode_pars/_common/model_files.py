@@ -527,10 +527,14 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        Path of a folder or of the model file in the folder, name of a bundled encoder, or name of a
-        model on the Hugging Face Hub. An existing folder takes precedence. ``"hf://owner/name"``
-        and ``"hf://owner/name@revision"`` are downloaded if they are not in the local cache of the
-        Hub. For ``"owner/name"``, only the local cache is searched, unless ``download`` is True.
+        One of the following; an existing folder takes precedence:
+
+        - a folder, or the model file in the folder
+        - the name of a bundled encoder
+        - ``"hf://owner/name"`` or ``"hf://owner/name@revision"``: a model on the Hugging Face Hub,
+          downloaded if it is not in the local cache
+        - ``"owner/name"``: a model in the local cache of the Hub, not downloaded unless
+          ``download`` is True
     download : bool
         Whether to also download ``"owner/name"``.
     **options

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Literal, TypeVar
 
 _PACKAGE = __name__.partition(".")[0]
@@ -51,8 +52,7 @@ class Entry:
 
     def load(self) -> Any:
         """Import the module, and return the object."""
-        module, _, attribute = self.place.partition(":")
-        return getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
+        return resolve_name(f"{_PACKAGE}.{self.place}")
 
 
 Row = TypeVar("Row", "Entry", "BundledEncoder", "Metric", "Column")

@@ -161,11 +161,10 @@ class ResultsFolder:
             for values in (before, now)
         )
         if changes := files.changed_settings(*compared):
-            if n_more := len(changes[_MAX_DIFFERENCES:]):  # other data differ for each subject
-                changes = [*changes[:_MAX_DIFFERENCES], f"and {n_more} more"]
             raise ValueError(
-                f"{self.path} contains {self.what} with different settings: {'; '.join(changes)}. "
-                f"Use the same settings, or pass another folder.{advice and f' {advice}'}"
+                f"{self.path} contains {self.what} with different settings: "
+                f"{'; '.join(changes[:_MAX_DIFFERENCES])}. Use the same settings, or pass another "
+                f"folder. {advice}".rstrip()
             )
         return now
 

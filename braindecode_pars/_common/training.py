@@ -19,12 +19,6 @@ from braindecode_pars._common.findings import Finding
 
 log = logging.getLogger(__name__)
 
-_SCHEDULE_RULES = dict(
-    warmup=checks.proportion(),
-    start=checks.number("in [0, 1]", lambda value: 0 <= value <= 1),
-    first_epoch=checks.integer(0),
-)
-
 
 @dataclass(eq=False, repr=False)
 class WarmupCosine(skorch.callbacks.Callback):
@@ -47,8 +41,7 @@ class WarmupCosine(skorch.callbacks.Callback):
     Raises
     ------
     TypeError, ValueError
-        From ``fit`` of the net, if ``warmup`` is not in [0, 1), ``start`` is not in [0, 1], or
-        ``first_epoch`` is not an integer of at least 0.
+        From ``fit`` of the net, if ``warmup`` is not a number in [0, 1).
 
     Examples
     --------
@@ -87,7 +80,7 @@ class WarmupCosine(skorch.callbacks.Callback):
         return 0.5 * (1 + math.cos(math.pi * min(1.0, annealed)))
 
     def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        checks.check_parameters(vars(self), _SCHEDULE_RULES, type(self).__name__)
+        checks.proportion().check("warmup", self.warmup, type(self).__name__)
         self.epoch_ = self.first_epoch - 1
         # The full learning rate of each parameter group is stored under the key used by torch.
         for group in net.optimizer_.param_groups:
@@ -158,19 +151,11 @@ class ProgressBar(tqdm.auto.tqdm):
             super().clear(*arguments, **options)
 
 
-_PROGRESS_RULES = dict(
-    description=checks.instance("a string", str),
-    show=checks.optional(checks.instance("a dict of history entries and short names", Mapping)),
-    first_epoch=checks.integer(0),
-)
-
-
 @dataclass(eq=False, repr=False)
 class ProgressLine(skorch.callbacks.Callback):
     """Progress bar of a training, with the losses of the last epoch and the remaining time.
 
-    If gradients are accumulated over several batches, the bar advances within a step. At the end,
-    the bar shows which epoch was restored by ``EarlyStopping(load_best=True)``.
+    If gradients are accumulated over several batches, the bar advances within a step.
 
     Parameters
     ----------
@@ -181,11 +166,6 @@ class ProgressLine(skorch.callbacks.Callback):
         validation losses are shown.
     first_epoch : int
         Number of epochs that were already trained, at which the bar starts.
-
-    Raises
-    ------
-    TypeError, ValueError
-        From ``fit`` of the net, if an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -202,7 +182,6 @@ class ProgressLine(skorch.callbacks.Callback):
     first_epoch: int = 0
 
     def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        checks.check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
         self.bar_: Any = None
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
@@ -232,9 +211,6 @@ class ProgressLine(skorch.callbacks.Callback):
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         if self.bar_ is not None:
-            epoch = restored_by_callbacks(net)
-            if epoch is not None:
-                self.bar_.set_postfix_str(f"{self.bar_.postfix}, restored epoch={epoch}")
             self.bar_.close()
         self.bar_ = None  # a bar cannot be pickled
 
@@ -285,7 +261,7 @@ class StepCountWarning(skorch.callbacks.Callback):
     A step of AdamW changes a weight by at most about the learning rate (Kingma and Ba 2015, section
     2.1). S steps at the learning rate r therefore change a weight by at most about S r, regardless
     of the data. This callback compares S r with the root mean square of the weights of each
-    parameter group, and warns if no group can change by 5 % of its root mean square.
+    parameter group. It warns if S r is below 5 % of the root mean square in all groups.
     """
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:

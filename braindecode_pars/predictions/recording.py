@@ -252,8 +252,7 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Find
         for steps in (clf.preprocessing_, recorded_steps.recorded(recording.raw.info))
     )
     if differing:
-        shown = expected if recording.not_rereferenced else None
-        yield Finding("other_reference", dict(value=differing, actual=actual, expected=shown))
+        yield Finding("other_reference", dict(value=differing, actual=actual, expected=expected))
     if clf.preprocessing_.reference != preprocessing.AVERAGE:
         return
     chs_info = clf.chs_info_ or []
