@@ -253,8 +253,8 @@ def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
         reference = _electrode_and_reference(channel)[1]
         if reference is not None:
             by_reference.setdefault(_one_name(reference), channel)
-    first, second, *_ = *by_reference.values(), None, None
-    return (first, second) if first and second else None
+    first_two = list(by_reference.values())[:2]
+    return (first_two[0], first_two[1]) if len(first_two) == 2 else None
 
 
 def electrode_pair(channel: str) -> tuple[str, str | None]:
