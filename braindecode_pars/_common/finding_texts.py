@@ -86,6 +86,19 @@ def _confounds(values: Mapping[str, Any]) -> str:
     )
 
 
+def _other_reference(values: Mapping[str, Any]) -> str:
+    expected = f" (expected {values['expected']})" if values["expected"] else ""
+    texts = []
+    for name, formula in values["value"].items():
+        same_name = f"{name} (reference {values['actual']})"
+        texts.append(same_name if formula == name else f"{formula} instead of {name}")
+    return (
+        f"The recording is referenced differently from the training data{expected} and cannot be "
+        f"re-referenced automatically: {format_list(texts)}. Re-reference it with "
+        "raw.set_eeg_reference, or add the missing reference channels."
+    )
+
+
 #: Note about channels that are flat in the whole recording.
 MAY_BE_REFERENCE = (
     "A channel that is flat in the whole recording may be the reference of the other channels. It "
@@ -226,10 +239,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Recordings to predict
     "missing_channels": "Channels that the model was trained on are missing: {value}. Predictions "
     "use the remaining channels.",
-    "other_reference": "The recording is referenced differently from the training data (got "
-    "{actual}, expected {expected}) and cannot be re-referenced automatically. Channels of the "
-    "model, and of the recording: {value}. Re-reference it with raw.set_eeg_reference, or add the "
-    "missing reference channels.",
+    "other_reference": _other_reference,
     "average_without": "The average reference in training included channels that are missing in "
     "this recording: {value}. Without them, the signals of all channels differ. Add these "
     "channels, or refit on the channels shared by all recordings.",

@@ -252,7 +252,8 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Find
         for steps in (clf.preprocessing_, recorded_steps.recorded(recording.raw.info))
     )
     if differing:
-        yield Finding("other_reference", dict(value=differing, actual=actual, expected=expected))
+        shown = expected if recording.not_rereferenced else None
+        yield Finding("other_reference", dict(value=differing, actual=actual, expected=shown))
     if clf.preprocessing_.reference != preprocessing.AVERAGE:
         return
     chs_info = clf.chs_info_ or []
