@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,14 @@ AMOUNTS = ("n_windows", "minutes")
 TEST_SUBJECT_COLUMNS = ("test_subject_data", *AMOUNTS)
 
 
+#: Values of ``test_subject_data`` in scores and models of earlier versions.
+_CURRENT_VALUES: dict[object, str] = {
+    "one window at a time": "past unlabeled",
+    "unlabelled windows of the test person": "all unlabeled",
+    "labelled windows of the test person": "labeled",
+}
+
+
 class TestSubjectData(StrEnum):
     """Data of the test subject that a method uses in addition to the predicted window.
 
@@ -46,6 +54,11 @@ class TestSubjectData(StrEnum):
     ALL_UNLABELED = "all unlabeled"
     #: Labeled windows of the test subject (calibration).
     LABELED = "labeled"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        # Models and scores of earlier versions contain other values.
+        return cls(_CURRENT_VALUES[value]) if value in _CURRENT_VALUES else None
 
 
 #: Column of the relative training loss (1 = chance level).
@@ -203,7 +216,7 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
         Also if ``control`` has several values and is not one of ``columns``.
     """
     check_table(scores, "scores", columns)
-    rows = with_numbers(scores, _NUMBERS)
+    rows = with_numbers(_with_current_names(scores), _NUMBERS)
     if "subject" in rows:
         rows["subject"] = rows["subject"].astype(str)
     if "dataset" in rows:
@@ -216,6 +229,20 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
     check_once(keys, "scores", [*keys])
     check_one_value(rows, "scores", {"control"}.difference(columns))
     return rows
+
+
+def _with_current_names(scores: pd.DataFrame) -> pd.DataFrame:
+    # Earlier versions used another column name, other values, and another suffix of methods.
+    scores = scores.rename(columns={"access": "test_subject_data"})
+    if "test_subject_data" in scores:
+        scores = scores.assign(
+            test_subject_data=scores["test_subject_data"].replace(_CURRENT_VALUES)
+        )
+    if "method" in scores and pd.api.types.is_string_dtype(scores["method"]):
+        ending = r", (subject-)?centred( \(transductive\))?$"
+        text = scores["method"].str.replace(ending, names.CENTERED, regex=True)
+        scores = scores.assign(method=text)
+    return scores
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:
