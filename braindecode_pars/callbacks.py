@@ -68,9 +68,8 @@ class Pretraining(Callback):
     TypeError
         In ``fit`` of the net, if ``encoder`` of its module is not a PatchEncoder.
     ValueError, TypeError
-        In ``fit`` of the net, if an argument has the wrong type or is out of range, or if the
-        pretext task is not compatible with the windows, as in
-        :func:`~braindecode_pars.pretraining.pretrain_encoder`.
+        In ``fit`` of the net, if an argument has the wrong type or is out of range, or the pretext
+        task is not compatible with the windows.
     KeyboardInterrupt
         In ``fit`` of the net, after Ctrl-C. The encoder keeps the weights trained so far.
 

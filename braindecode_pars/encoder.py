@@ -47,8 +47,8 @@ class MultiHeadAttention(nn.Module):
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is not a positive integer, or ``num_heads`` does not divide ``embed_dim``.
+    ValueError
+        If ``num_heads`` does not divide ``embed_dim``.
 
     Examples
     --------
@@ -64,7 +64,6 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, embed_dim: int, num_heads: int):
         super().__init__()
-        check_parameters(locals(), _RULES, type(self).__name__)
         if embed_dim % num_heads:
             raise ValueError(
                 f"embed_dim must be divisible by num_heads, got embed_dim={embed_dim} and "
@@ -131,8 +130,8 @@ class MultiHeadAttention(nn.Module):
 class TransformerBlock(nn.Module):
     """Pre-norm transformer block (appendix A.1 of the paper, equations 4 and 5).
 
-    The block computes ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``, where LN is a layer norm, MHSA
-    is multi-head self-attention and FF is a feed-forward network of two linear layers.
+    The block computes ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``. LN is a layer norm, MHSA is
+    multi-head self-attention, and FF is a feed-forward network of two linear layers.
 
     Parameters
     ----------
@@ -145,9 +144,8 @@ class TransformerBlock(nn.Module):
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument has the wrong type or is out of range, or ``num_heads`` does not divide
-        ``embed_dim``.
+    ValueError
+        If ``num_heads`` does not divide ``embed_dim``.
 
     Examples
     --------
@@ -167,7 +165,6 @@ class TransformerBlock(nn.Module):
         activation: type[nn.Module] = nn.GELU,
     ):
         super().__init__()
-        check_parameters(locals(), _RULES, type(self).__name__)
         self.attention_norm = nn.LayerNorm(embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
         self.feed_forward_norm = nn.LayerNorm(embed_dim)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import skorch
@@ -28,10 +27,8 @@ _RULES = dict(
     settings=checks.optional(checks.instance("a PretrainingSettings", PretrainingSettings)),
     n_times=checks.optional(checks.integer(1)),
     sfreq=checks.optional(checks.positive()),
-    callbacks=checks.optional(checks.instance("a list of skorch callbacks", list, tuple)),
     seed=checks.optional(checks.integer(0)),
     first_epoch=checks.integer(0),
-    verbose=checks.instance("an integer", Integral, bool),
 )
 
 #: Seed for drawing the signals that a task measures before the first training step.
@@ -233,35 +230,14 @@ def _is_trainable(encoder: PatchEncoder) -> bool:
 
 
 def _check_can_be_trained(encoder: PatchEncoder) -> None:
-    """Check that an encoder is not frozen, and that its weights are finite and float32."""
+    """Check that an encoder is not frozen, and that its weights are float32."""
     if not _is_trainable(encoder):
         raise ValueError(_FROZEN_MESSAGE)
-    all_weights = list(encoder.parameters())
-    if wrong_dtypes := {weights.dtype for weights in all_weights} - {torch.float32}:
+    if wrong_dtypes := {weights.dtype for weights in encoder.parameters()} - {torch.float32}:
         raise ValueError(
             f"The encoder has weights of type {wrong_dtypes.pop()}, but pretraining requires "
             "torch.float32. Pass encoder.float()."
         )
-    if any(weights.is_inference() for weights in all_weights):
-        raise ValueError(
-            "The encoder was created inside torch.inference_mode(), so it cannot be trained. "
-            "Create the encoder, or a copy of it with copy.deepcopy, outside of "
-            "torch.inference_mode()."
-        )
-    if any(weights.is_meta or not weights.isfinite().all() for weights in all_weights):
-        raise ValueError(
-            "The encoder has weights that are NaN, infinite, or on the device 'meta', which does "
-            "not store values. Create a new encoder, or load its weights again."
-        )
-
-
-def signals_of(examples: Any) -> torch.Tensor:
-    """Return one channel of each example, shape (n, n_times).
-
-    If an example has several channels, a random channel is returned.
-    """
-    # The channels of an example are in random order, so the first channel is a random channel.
-    return examples["x"][:, 0] if isinstance(examples, dict) else examples
 
 
 class RelativeLoss(skorch.callbacks.Callback):
@@ -300,9 +276,8 @@ class RelativeLoss(skorch.callbacks.Callback):
     def on_batch_end(
         self, net: skorch.NeuralNet, batch: Any, training: bool, y_pred: Any = None, **kwargs: Any
     ) -> None:
-        part_losses: Any = getattr(net.task_, "part_losses", lambda *_: {})
         with torch.no_grad():
-            parts = part_losses(*y_pred)
+            parts = net.task_.part_losses(*y_pred)
         size = skorch.dataset.get_len(batch[0])
         for name, loss in parts.items():
             key = f"{tables.RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
@@ -414,25 +389,15 @@ class PretrainingNet(computing.TrainingNet):
         self.criterion_ = self.initialized_instance(criterion, self.get_params_for("criterion"))
         return self
 
-    def get_loss(
-        self,
-        y_pred: tuple[torch.Tensor, torch.Tensor],
-        y_true: Any,
-        X: Any = None,
-        training: bool = False,
-    ) -> torch.Tensor:
+    def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Any:
         loss = self.criterion_(*y_pred)
         # A batch of one example contains no other target, so sham pretraining skips it.
-        is_alone = self._is_sham and X is not None and skorch.dataset.get_len(X) == 1
+        is_alone = self.task_.is_sham and X is not None and skorch.dataset.get_len(X) == 1
         return loss * 0.0 if is_alone else loss
-
-    @property
-    def _is_sham(self) -> bool:
-        return getattr(self.task_, "is_sham", False)
 
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         prediction, target = super().infer(*args, **kwargs)
-        return prediction, self.task_.sham_target(target) if self._is_sham else target
+        return prediction, self.task_.sham_target(target) if self.task_.is_sham else target
 
     def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **kwargs: Any) -> Any:
         self.prepare_task(X, y)
@@ -440,7 +405,7 @@ class PretrainingNet(computing.TrainingNet):
 
     def prepare_task(self, X: Any, y: Any = None) -> None:
         """Call ``prepare`` of the task, which measures training signals before the first step."""
-        getattr(self.task_, "prepare", skorch.utils.noop)(partial(self.draw_signals, X, y))
+        self.task_.prepare(partial(self.draw_signals, X, y))
 
     def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
         """Return random training signals, shape (n, n_times). Every call returns the same signals.
@@ -449,7 +414,9 @@ class PretrainingNet(computing.TrainingNet):
         signal is a crop of one random channel.
         """
         windows, _ = self.get_split_datasets(X, y)
-        return torch.cat([signals_of(batch) for batch in self.draw_batches(windows, n)])
+        batches = self.draw_batches(windows, n)
+        # The channels of an example are in random order, so the first channel is a random channel.
+        return torch.cat([x["x"][:, 0] if isinstance(x, dict) else x for x in batches])
 
     def draw_batches(self, dataset: Any, n: int) -> list[Any]:
         """Return n random examples in batches. Every call returns the same examples."""

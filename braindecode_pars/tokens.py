@@ -29,10 +29,10 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
     Parameters
     ----------
     x : Tensor, shape (..., n_times)
-        Signals in any unit. Signals in volts and in microvolts give the same result, because the
-        square root of the default ``eps`` (0.1 nV for signals in volts) is much smaller than the
+        Signals in any unit. Signals in volts and in microvolts give the same result: the square
+        root of the default ``eps`` is 0.1 nV for signals in volts, which is much smaller than the
         amplitude of EEG. If the amplitude of ``x`` is below 1e-9, ``eps`` reduces the variance of
-        the result; if it is above 1e19, the variance overflows. The estimators and the signal store
+        the result. If it is above 1e19, the variance overflows. The estimators and the signal store
         warn if amplitudes are outside this range.
     eps : float
         Constant added to the variance under the square root, in the squared unit of ``x``.

@@ -15,15 +15,12 @@ from support.montages import concatenated
 from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
-from braindecode_pars.callbacks import ProgressLine, WarmupCosine
-from braindecode_pars.encoder import MultiHeadAttention, TransformerBlock
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
 from braindecode_pars.estimators.augmentation import ChannelNoise
 from braindecode_pars.evaluation import ControlSignals, compare, leave_one_subject_out
 from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
-from braindecode_pars.pretext.pairwise import CrossAttentionDecoder, PairwiseMLPDecoder
-from braindecode_pars.pretraining import PretrainingNet, PretrainingSettings, pretrain_encoder
+from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs import RunConfig
 from braindecode_pars.signal_store import SignalStore
 
@@ -37,13 +34,6 @@ windows = cache(lambda: concatenated(0, 1))
 
 def encoder(**arguments):
     return PatchEncoder(100, **{**SIZES, **arguments})
-
-
-def fit_with(callback):
-    task = PARS(600, 100, **SIZES)
-    PretrainingNet(task, callbacks=[callback], max_epochs=1, train_split=None, verbose=0).fit(
-        SIGNALS
-    )
 
 
 def pretrain(**arguments):
@@ -63,16 +53,10 @@ CHECKED = {
     **{task: (task, dict(n_times=600, patch_size=100, **SIZES)) for task in TASKS},
     **{task: (partial(task, sfreq=100.0), dict(n_times=600, **SIZES)) for task in MEASURED},
     PatchEncoder: (PatchEncoder, SIZES),
-    TransformerBlock: (TransformerBlock, {}),
-    MultiHeadAttention: (MultiHeadAttention, dict(embed_dim=16, num_heads=2)),
-    CrossAttentionDecoder: (CrossAttentionDecoder, dict(embed_dim=16, num_heads=2)),
-    PairwiseMLPDecoder: (PairwiseMLPDecoder, dict(embed_dim=16)),
     SpatialFilter: (SpatialFilter, dict(n_features=8)),
     AmplitudeCode: (AmplitudeCode, {}),
     PARSNet: (PARSNet, dict(n_outputs=2, n_chans=2, n_times=600, sfreq=100, **SIZES)),
     ChannelNoise: (ChannelNoise, {}),
-    WarmupCosine: (lambda **arguments: fit_with(WarmupCosine(**arguments)), {}),
-    ProgressLine: (lambda **arguments: fit_with(ProgressLine(**arguments)), {}),
     pretrain_encoder: (pretrain, {}),
     PretrainingSettings: (
         lambda **arguments: pretrain(settings=PretrainingSettings(**arguments)),

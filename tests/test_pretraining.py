@@ -115,15 +115,6 @@ def test_encoder_that_cannot_be_trained_raises(tiny, signals):
             )
     with pytest.raises(ValueError, match=r"torch\.float64.*\.float\(\)"):
         pretrain_encoder(PatchEncoder(**small).double(), windows, settings, verbose=0)
-    with torch.inference_mode():
-        made_inside = PatchEncoder(**small)
-    with pytest.raises(ValueError, match=r"inference_mode.*outside"):
-        pretrain_encoder(made_inside, windows, settings, verbose=0)
-    broken = PatchEncoder(**small)
-    torch.nn.init.constant_(next(broken.parameters()), torch.nan)
-    for encoder in (broken, PatchEncoder(**small).to("meta")):
-        with pytest.raises(ValueError, match=r"NaN, infinite, or on the device 'meta'"):
-            pretrain_encoder(encoder, windows, settings, verbose=0)
     # Some frozen layers are the choice of the user.
     encoder = PatchEncoder(**small)
     encoder.tokenizer.requires_grad_(False)

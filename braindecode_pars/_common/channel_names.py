@@ -347,8 +347,10 @@ def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[st
     """Add a prefix to BioSemi electrode names that have another meaning in the 10-20 system.
 
     BioSemi caps name their electrodes A1, A2, ..., up to D32 for 128 electrodes. A recording is
-    assumed to use a BioSemi cap if at least two names exist only in BioSemi caps, such as A5 and
-    B1, and no name exists only in the 10-20 system, such as Fz.
+    assumed to use a BioSemi cap if two conditions hold:
+
+    - At least two names exist only in BioSemi caps, such as A5 and B1.
+    - No name exists only in the 10-20 system, such as Fz.
 
     Parameters
     ----------
@@ -484,10 +486,11 @@ def template_montage() -> mne.channels.DigMontage:
 
 @functools.cache
 def _template_positions() -> dict[str, np.ndarray]:
-    """Return the 10-05 electrode positions in the head coordinate frame, by upper-case name."""
+    """Return the scalp electrode positions in the head coordinate frame, by upper-case name."""
     montage = template_montage()
     info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
-    return {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
+    positions = {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
+    return {name: position for name, position in positions.items() if name not in _NOT_ON_SCALP}
 
 
 def electrode_positions(chs_info: list[dict]) -> np.ndarray:
@@ -530,16 +533,10 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
                 f"contains {ch!r}."
             )
     names = system_names([ch["ch_name"] for ch in chs_info])
-    for row, ch, system_name in zip(positions, chs_info, names, strict=True):
-        name = electrode_name(system_name)
-        if name in _NOT_ON_SCALP:
-            continue
-        position = _template_positions().get(name)
-        if position is None:
-            location = ch.get("loc")
-            position = np.asarray([] if location is None else location, dtype=float)[:3]
-            # MNE uses NaN or zeros if a location is not set.
-            if len(position) < 3 or not np.isfinite(position).all() or not position.any():
-                continue
-        row[:] = position
+    for row, ch, name in zip(positions, chs_info, map(electrode_name, names), strict=True):
+        location = ch.get("loc")
+        if name in _template_positions():
+            row[:] = _template_positions()[name]
+        elif name not in _NOT_ON_SCALP and location is not None and np.any(location[:3]):
+            row[:] = location[:3]  # MNE uses NaN or zeros if a location is not set
     return positions

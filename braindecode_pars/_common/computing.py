@@ -92,10 +92,9 @@ def seeded(
 
     Inside the context, torch uses its default settings, see :func:`usual_torch`.
 
-    Initial weights, dropout, crops and masks are drawn from the global generators of torch, because
-    most functions that draw them, in torch and in third-party models, accept no other generator.
-    The generators are global to the process, so only one thread at a time can be inside the
-    context.
+    Initial weights, dropout, crops and masks are drawn from the global generators of torch: most
+    functions of torch and of third-party models accept no other generator. These generators are
+    global to the process, so only one thread at a time can be inside the context.
 
     Parameters
     ----------
@@ -220,8 +219,6 @@ class TrainingNet(skorch.NeuralNet):
     @property
     def compute_device(self) -> torch.device:
         """Device of the training."""
-        if self.device is None:  # the module is not moved by skorch
-            return next(self.module_.parameters()).device
         return torch.device(self.device)
 
     def _validate_params(self) -> None:

@@ -23,8 +23,6 @@ from typing import Any
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from braindecode_pars._common.checks import format_list
-
 #: Prefix of temporary folders.
 ASIDE = ".writing-"
 #: Name of lock files.
@@ -55,12 +53,9 @@ def written_aside(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the files cannot be written. If the error occurred while files were moved, the message
-        names the files that were already replaced. Otherwise, the previous content of ``folder`` is
-        unchanged.
+        If the files cannot be written. Each file then has its previous or its new content.
     """
     target = folder  # path in the error message
-    moved: list[str] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
@@ -80,17 +75,13 @@ def written_aside(folder: Path) -> Iterator[Path]:
                 _sync(new / name)
             for name in names:
                 os.replace(new / name, folder / name)
-                moved.append(name)
         with suppress(OSError):  # some systems cannot open a folder or sync it
             _sync(folder)
     except OSError as error:
-        outcome = "Its previous content is unchanged."
-        if moved:
-            outcome = (
-                f"Already replaced: {format_list(moved)}. Repeat the call to replace all files."
-            )
         raise type(error)(
-            error.errno, f"{target} cannot be written ({error.strerror}). {outcome}"
+            error.errno,
+            f"{target} cannot be written ({error.strerror}). No file is incomplete: each file has "
+            "its previous or its new content. Repeat the call to write all files.",
         ) from error
 
 
@@ -230,10 +221,7 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     >>> parse_json('{"sfreq": 200.0}')
     {'sfreq': 200.0}
     """
-    try:
-        content = json.loads(text)
-    except RecursionError as error:
-        raise ValueError("the JSON is nested too deeply") from error
+    content = json.loads(text)
     if not isinstance(content, dict):
         raise ValueError(f"expected a JSON object, got a {type(content).__name__}")
     return content
@@ -261,7 +249,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """
     try:
         return parse_json(path.read_bytes())
-    except (ValueError, IsADirectoryError) as error:  # also for invalid UTF-8
+    except ValueError as error:  # also for invalid UTF-8
         raise ValueError(f"{path} is not a valid JSON file: {error}.") from error
 
 

@@ -24,6 +24,8 @@ class _Formatter(string.Formatter):
     """Formatter of strings with additional format specifications, for lists and counts.
 
     - Lists are joined with commas: ``{names:5}`` shows at most 5 items, ``{names}`` at most 10.
+    - Dicts are shown as a list of names and values, as in "rest: 3, task: 4". The format applies to
+      the values: ``{durations:.0f}``.
     - ``{channels:is}`` begins a sentence: "Channel C3 is" or "Channels C3, C4 are".
     - ``{n:step}`` adds a noun in the singular or plural: "1 step" or "2 steps".
     """
@@ -32,6 +34,8 @@ class _Formatter(string.Formatter):
         if format_spec == "is":
             is_one = len(value) == 1
             return f"Channel {value[0]} is" if is_one else f"Channels {format_list(value)} are"
+        if isinstance(value, dict):
+            return format_list([f"{name}: {item:{format_spec}}" for name, item in value.items()])
         if isinstance(value, list):
             return format_list([*map(str, value)], int(format_spec or 10))
         if len(format_spec) > 1 and format_spec.isalpha():
@@ -52,37 +56,6 @@ def _skipped_recordings(values: Mapping[str, Any]) -> str:
     return "\n  ".join([*lines, *more])
 
 
-def _implausible_unit(values: Mapping[str, Any]) -> str:
-    n, n_windows = values["n"], values["n_windows"]
-    where = "" if n == n_windows else f" in {n} of {n_windows} windows that were checked"
-    return (
-        f"The standard deviation of the signal is {values['deviation']:.1g}{where}. In EEG, it is "
-        "about 1e-6 to 1e-3 in volts, or 1 to 1000 in microvolts. The unit may have been "
-        f"converted twice. Multiply the signal by 1e{values['power']}."
-    )
-
-
-def _large_offset(values: Mapping[str, Any]) -> str:
-    ratio = values["ratio"]
-    times = f"{ratio:,.0f} times" if ratio < 1e7 else "more than 1e7 times"
-    return (
-        f"The mean of the signal is {times} its standard deviation, so a model may learn only from "
-        "the offset. High-pass filter the recordings, for example at 0.5 Hz."
-    )
-
-
-def _outlier_recordings(values: Mapping[str, Any]) -> str:
-    names, verb = values["recordings"], "differ"
-    if len(names) == 1:
-        verb = "differs"
-    return (
-        f"{len(names)} of {values['n_recordings']} recordings {verb} in amplitude from the other "
-        f"recordings by a factor of more than {values['factor']:g}: "
-        f"{format_list(names, max_items=5)}. The physical unit may be wrong. Correct the unit in "
-        "the file, or exclude the recording."
-    )
-
-
 def _preprocessing_of_windows(values: Mapping[str, Any]) -> str:
     n_windows, counts = values["n_windows"], values["counts"]
     phrases = [
@@ -97,8 +70,7 @@ def _confounds(values: Mapping[str, Any]) -> str:
     texts = []
     for value, counts in values["counts"]:
         of_classes = ", ".join(f"{n} of {label!r}" for label, n in counts.items() if n)
-        texts.append(f"{value if len(value) <= 40 else f'{value[:37]}...'}: {of_classes}")
-    listing = "; ".join(texts[:4]) + f"; and {len(texts) - 4} more" * (len(texts) > 4)
+        texts.append(f"{value:.40} ({of_classes})")
     amplifiers = "The same channels were selected in all files, but the amplifiers may differ. "
     advice = f"or compare the classes within one {name}."
     if values["is_stop"]:
@@ -106,52 +78,23 @@ def _confounds(values: Mapping[str, Any]) -> str:
     return (
         f"Class is confounded with the {name}: the {name} alone identifies the class with a "
         f"balanced accuracy of {values['accuracy']:.2f} (Cramér's V = {values['strength']:.2f}, p "
-        f"= {values['p']:.2g}, chi-squared test). Numbers of subjects: {listing}. Scores may "
-        f"reflect the {name} instead of brain activity. "
+        f"= {values['p']:.2g}, chi-squared test). Numbers of subjects: "
+        f"{format_list(texts, max_items=4)}. Scores may reflect the {name} instead of brain "
+        "activity. "
         f"{amplifiers * values['is_same_selection']}Add recordings of all classes with the same "
         f"{name}, {advice}"
     )
 
 
-def _too_few_classes(values: Mapping[str, Any]) -> str:
-    classes = values["classes"]
-    problem = f"only one class, {classes[0]!r}" if classes else "no label"
-    return (
-        f"The windows have {problem}; at least two classes are required. Check the source of the "
-        "labels. The label -1 means unlabeled."
-    )
-
-
-def _too_few_of_class(values: Mapping[str, Any]) -> str:
-    counts = format_list([f"class {name!r} has {n}" for name, n in values["counts"].items()])
-    return (
-        "Each subject has windows of only one class. Training and testing then require at least "
-        f"{values['minimum']} subjects per class, but {counts}. Add subjects, or exclude the class."
-    )
-
-
-def _order_of_recordings(values: Mapping[str, Any]) -> str:
-    order = ", then ".join(map(repr, values["classes"]))
-    return (
-        f"Class is confounded with recording order: in all {values['n_subjects']} subjects, the "
-        f"order of classes is {order} (according to: {' and '.join(values['sources'])}). Time "
-        "effects such as fatigue or drying electrodes may explain the scores. Include subjects "
-        "with the reverse order."
-    )
-
-
 def _other_reference(values: Mapping[str, Any]) -> str:
-    expected = values["expected"]
-    texts = [
-        f"{name} (reference {values['actual']})"
-        if formula == name
-        else f"{formula} instead of {name}"
-        for name, formula in values["value"].items()
-    ]
+    expected = f" (expected {values['expected']})" if values["expected"] else ""
+    texts = []
+    for name, formula in values["value"].items():
+        same_name = f"{name} (reference {values['actual']})"
+        texts.append(same_name if formula == name else f"{formula} instead of {name}")
     return (
-        "The recording is referenced differently from the training data"
-        f"{f' (expected {expected})' if expected else ''} and cannot be re-referenced "
-        f"automatically: {format_list(texts, max_items=3)}. Re-reference it with "
+        f"The recording is referenced differently from the training data{expected} and cannot be "
+        f"re-referenced automatically: {format_list(texts)}. Re-reference it with "
         "raw.set_eeg_reference, or add the missing reference channels."
     )
 
@@ -163,27 +106,9 @@ MAY_BE_REFERENCE = (
 )
 
 
-def _flat_or_clipped(state: str, values: Mapping[str, Any]) -> str:
-    total, durations = values["total"], values["value"]
-    texts = [f"{name} for {duration:.0f} of {total:.0f} s" for name, duration in durations.items()]
-    has_whole = any(duration >= 0.99 * total for duration in durations.values())
-    return (
-        f"Channels are {state}: {format_list(texts, max_items=3)}. To exclude a channel, add it to "
-        f"raw.info['bads']. To exclude a period, annotate it as \"BAD {state}\"."
-        f"{f' {MAY_BE_REFERENCE}' if state == 'flat' and has_whole else ''}"
-    )
-
-
-def _unusual_amplitudes(values: Mapping[str, Any]) -> str:
-    low, high = values["value"]["trained"]
-    shown = [f"{name} {amplitude:.1g}" for name, amplitude in values["value"]["found"].items()]
-    return (
-        f"Channels have amplitudes far outside the range of the training data ({low:.1g} to "
-        f"{high:.1g}): {format_list(shown)}. Check the unit and gain of the file, or predict with "
-        "rescale=True (--rescale). If the training windows were in microvolts, refit with "
-        "preprocessing={'scale': 1e6}."
-    )
-
+_EXCLUDE = (
+    "To exclude a channel, add it to raw.info['bads']. To exclude a period, annotate it as \"BAD\"."
+)
 
 _ABSENT_CHANNELS = (
     "{channels:is} missing or marked as bad in {n} of {n_windows} windows, but {required_by}. The "
@@ -222,14 +147,19 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} windows that "
     "were checked, for example in window {window} (channels: row {rows:3}). Add disconnected "
     "electrodes to info['bads'], or list only the other channels in channels=.",
-    "implausible_unit": _implausible_unit,
+    "implausible_unit": "The standard deviation of the signal is {deviation:.1g} in {n} of "
+    "{n_windows} windows that were checked. In EEG, it is about 1e-6 to 1e-3 in volts, or 1 to "
+    "1000 in microvolts. The unit may have been converted twice. Multiply the signal by 1e{power}.",
     "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V. In EEG, "
     "it is about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in "
     "the files.",
-    "large_offset": _large_offset,
+    "large_offset": "The mean of the signal is {ratio:.2g} times its standard deviation, so a "
+    "model may learn only from the offset. High-pass filter the recordings, for example at 0.5 Hz.",
     "other_unit": "The amplitude of X ({low:.1g} to {high:.1g}) is far outside the range of the "
     "training data ({trained_low:.1g} to {trained_high:.1g}). Pass X in the same unit as in fit.",
-    "outlier_recordings": _outlier_recordings,
+    "outlier_recordings": "The amplitude of these recordings differs from the median of all "
+    "{n_recordings} recordings by a factor of more than {factor:g}: {recordings:5}. The physical "
+    "unit may be wrong. Correct the unit in the file, or exclude the recording.",
     "outlier_channels": "Channels differ in amplitude by a factor of more than {factor:g} from the "
     "other channels of the recording, or are flat or clipped: {channels:5}. The physical unit may "
     "be wrong, or an electrode may have been disconnected. Correct the unit in the file, or mark "
@@ -269,11 +199,14 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "class_not_predicted": "The classifier does not predict {classes} for any of {n_windows} "
     "training windows. Train for more epochs, or check the labels and class_weight.",
     # Data check
-    "too_few_classes": _too_few_classes,
+    "too_few_classes": "At least two classes are required, but the classes of the labels are "
+    "{classes!r}. Check the source of the labels. The label -1 means unlabeled.",
     "unknown_subjects": "The subject of {n} of {n_windows} labeled windows is unknown, but methods "
     "are scored on held-out subjects. Add the subject of every recording to its file name or "
     "description, or pass subject=.",
-    "too_few_of_class": _too_few_of_class,
+    "too_few_of_class": "Each subject has windows of only one class. Training and testing then "
+    "require at least {minimum} subjects per class, but these classes have fewer: {counts}. Add "
+    "subjects, or exclude the class.",
     "too_few_subjects": "Only {n} of {n_subjects} subjects have labels of two or more classes; at "
     "least {minimum} are required to test differences between methods. Label recordings of more "
     "subjects.",
@@ -288,7 +221,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "median amplitude is {direction} by a factor of {factor:,.1f}, with almost no overlap. The "
     "cause may be physiological, as in deep sleep, or technical, such as a different amplifier, "
     "unit or cap. Also evaluate on amplitude-normalized windows (control 'amplitude').",
-    "order_of_recordings": _order_of_recordings,
+    "order_of_recordings": "Class is confounded with recording order: in all {n_subjects} "
+    "subjects, the order of classes is {classes} (according to: {sources}). Time effects such as "
+    "fatigue or drying electrodes may explain the scores. Include subjects with the reverse order.",
     "order_within_recordings": "Class is confounded with time: in {n} of {n_recordings} "
     "recordings, the windows of class {name!r} are {position}, separate from the other classes. "
     "Time effects such as fatigue or drying electrodes may explain the scores. Include recordings "
@@ -313,9 +248,14 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "them as bad in raw.info['bads'], or change their channel type.",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
     "{texts}. {advice}",
-    "flat_channels": lambda values: _flat_or_clipped("flat", values),
-    "clipped_channels": lambda values: _flat_or_clipped("clipped", values),
-    "unusual_amplitudes": _unusual_amplitudes,
+    "flat_channels": "Channels are flat (number of seconds, of {total:.0f} s): {value:.0f}. "
+    f"{_EXCLUDE} {MAY_BE_REFERENCE}",
+    "clipped_channels": "Channels are clipped (number of seconds, of {total:.0f} s): {value:.0f}. "
+    f"{_EXCLUDE}",
+    "unusual_amplitudes": "Channels have amplitudes far outside the range of the training data "
+    "({value[trained][0]:.1g} to {value[trained][1]:.1g}): {value[found]:.1g}. Check the unit and "
+    "gain of the file, or predict with rescale=True (--rescale). If the training windows were in "
+    "microvolts, refit with preprocessing={{'scale': 1e6}}.",
     "subject_in_training": "Data leakage: the training data of the model include subject "
     "{value!r}. If this is the same subject, the predictions are better than for new subjects, "
     "and do not show how accurate the model is for new subjects.",

@@ -101,7 +101,7 @@ _SILENT: ContextVar[tuple[str, ...]] = ContextVar("silent", default=())
 
 @contextmanager
 def silent(*kinds: str) -> Iterator[None]:
-    """Suppress the warnings of the given kinds of findings inside the context."""
+    """Suppress warnings of these kinds of findings inside the context."""
     token = _SILENT.set((*_SILENT.get(), *kinds))
     try:
         yield
@@ -137,8 +137,7 @@ def collected(caught: list[Collected]) -> Iterator[None]:
 def _message_and_category(
     warning: warnings.WarningMessage,
 ) -> tuple[FindingWarning | str, type[Warning]]:
-    """Return the message and the category of a warning, as arguments of
-    ``warnings.warn_explicit``."""
+    """Return message and category of a warning, as arguments of ``warnings.warn_explicit``."""
     if isinstance(warning.message, FindingWarning):
         return warning.message, warning.category
     text = str(warning.message)

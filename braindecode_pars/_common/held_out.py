@@ -86,9 +86,9 @@ class HeldOutSchedule(skorch.callbacks.Callback):
     The learning rate increases linearly over 100 steps, is then constant, and finally decays
     linearly to zero. The decay takes the last fifth of all epochs. It begins as soon as
 
-    - the relative held-out loss is below 0.98, and decreased by less than 0.01 in the second half
-      of the epochs so far, or
-    - the remaining budget (``max_steps`` or ``minutes``) is only sufficient for the decay.
+    - the relative held-out loss is below 0.98 and has stopped decreasing (by less than 0.01 in the
+      second half of the epochs so far), or
+    - the rest of the budget (``max_steps`` or ``minutes``) is needed for the decay.
 
     A loss at chance level does not end training, because the loss of PARS is at chance level during
     the first hundred steps. The held-out loss is computed each time the number of steps has

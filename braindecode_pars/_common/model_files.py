@@ -258,19 +258,13 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
             f"{source} is not a valid safetensors file: {error}. Copy or download it again."
         ) from error
     header, data = _split(content)
-    metadata = header.pop("__metadata__", {})
-    if _KEY not in metadata:
-        raise ValueError(
-            f"{source} has no model description. It was written by another program, or by "
-            "braindecode_pars version 0.1.0, which is no longer supported. Fit and save the model "
-            "again."
-        )
     try:
-        entries = json.loads(metadata[_KEY])
+        entries = json.loads(header.pop("__metadata__", {})[_KEY])
         version, expected = entries["version"], entries.pop("sha256")
     except (KeyError, ValueError) as error:
         raise ValueError(
-            f"{source} is damaged: its model description cannot be read. Copy or download it again."
+            f"{source} has no model description, or a damaged one. It may have been written by "
+            "another program or by version 0.1.0. Download it again, or fit and save the model."
         ) from error
     # The version is checked first, because other versions may compute the checksum differently.
     if version != VERSION:
@@ -313,14 +307,17 @@ MODEL_FILES = {
     else ("model.safetensors", "config.json")
     for kind, row in names.MODEL_KINDS.items()
 }
-#: Entry that an estimator adds to the description of its network.
-ENTRIES = {kind: row.entry for kind, row in names.MODEL_KINDS.items() if row.entry}
+#: Entry that an estimator adds to the description of its network or encoder.
+ENTRIES = {
+    EMBEDDER: "embedder",
+    CLASSIFIER: "classifier",
+    FEW_LABELS: "classifier",
+    REGRESSOR: "regressor",
+}
 #: Names of all model files.
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")
 #: Files of a new repository, such as a clone of a repository on the Hub. They are not overwritten.
 _REPOSITORY_FILES = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
-#: Advice if the folder of an encoder is passed for another kind of model.
-_ONLY_AN_ENCODER = " Use load_encoder, or pass the folder as encoder= to an estimator."
 
 
 def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
@@ -451,9 +448,9 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     paths = _files_in(folder)
     wanted = " or ".join(kinds)
     if not paths:
-        names = " or ".join(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
+        expected_files = " or ".join(dict.fromkeys(MODEL_FILES[kind][0] for kind in kinds))
         raise FileNotFoundError(
-            f"{folder} does not contain a saved {wanted}: the file {names} does not exist. Pass "
+            f"{folder} does not contain a saved {wanted}: {expected_files} does not exist. Pass "
             "the folder in which the model was saved."
         )
     if len(paths) > 1:
@@ -464,8 +461,10 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     (file,) = paths
     model = unpack(file.read_bytes(), file)
     if model.kind not in kinds:
-        advice = _ONLY_AN_ENCODER if model.kind == ENCODER else ""
-        raise ValueError(f"{folder} contains a saved {model.kind}, expected a {wanted}.{advice}")
+        raise ValueError(
+            f"{folder} contains a saved {model.kind}, expected a {wanted}. Pass another folder, or "
+            "pass this folder as encoder= to an estimator."
+        )
     # The copy differs if it was edited, or if a save was killed between the two files.
     copy = folder / MODEL_FILES[model.kind][1]
     if copy.is_file() and copy.read_bytes() != _readable(model.description):
@@ -528,10 +527,14 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        Path of a folder or of the model file in the folder, name of a bundled encoder, or name of a
-        model on the Hugging Face Hub. An existing folder takes precedence. ``"hf://owner/name"``
-        and ``"hf://owner/name@revision"`` are downloaded if they are not in the local cache of the
-        Hub. For ``"owner/name"``, only the local cache is searched, unless ``download`` is True.
+        One of the following; an existing folder takes precedence:
+
+        - a folder, or the model file in the folder
+        - the name of a bundled encoder
+        - ``"hf://owner/name"`` or ``"hf://owner/name@revision"``: a model on the Hugging Face Hub,
+          downloaded if it is not in the local cache
+        - ``"owner/name"``: a model in the local cache of the Hub, not downloaded unless
+          ``download`` is True
     download : bool
         Whether to also download ``"owner/name"``.
     **options
@@ -547,9 +550,6 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     FileNotFoundError
         If the folder or model does not exist, or cannot be downloaded. The message lists the
         bundled encoders.
-    ImportError
-        If a download is requested but ``huggingface_hub`` is not installed.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -569,8 +569,6 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
         return folder
     if bundled is not None:
         return bundled
-    if folder.exists():
-        raise FileNotFoundError(f"{source} is a file. Pass the folder that contains the model.")
     # Otherwise, the source may be the name of a model on the Hub.
     name = str(source)
     download = download or name.startswith(PREFIX)
@@ -578,24 +576,21 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     if not _REPO_ID.fullmatch(repo_id):
         known = ", ".join(sorted({*bundled_names(), *ALIASES}))
         raise FileNotFoundError(
-            f"The folder {source} does not exist. Pass the folder of a saved model, or the name of "
+            f"{source} is not an existing folder. Pass the folder of a saved model, or the name of "
             f"a bundled encoder: {known}."
         )
     options = {"local_files_only": not download, **options}
     if revision:
         options["revision"] = revision
     try:
-        from huggingface_hub import snapshot_download
-
-        return Path(snapshot_download(repo_id, allow_patterns=PATTERNS, **options))
+        hub = names.extra_module("huggingface_hub")
+        return Path(hub.snapshot_download(repo_id, allow_patterns=PATTERNS, **options))
     except Exception as error:  # the Hub and the network raise errors of many types
         if not download:
             raise FileNotFoundError(
                 f"{source} is neither an existing folder nor a model in the local cache of the "
                 f"Hugging Face Hub. To download it from the Hub, pass {PREFIX}{source}."
             ) from error
-        if isinstance(error, ImportError):
-            raise
         # Only the first line of an error of the Hub is meant for users.
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise FileNotFoundError(f"{source} could not be downloaded: {reason}") from error

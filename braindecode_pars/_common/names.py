@@ -14,8 +14,10 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import Any, Literal
+from pkgutil import resolve_name
+from typing import Any, Literal, TypeVar
 
 _PACKAGE = __name__.partition(".")[0]
 _SOURCE = "git+https://github.com/braindecode/braindecode_pars"
@@ -50,21 +52,28 @@ class Entry:
 
     def load(self) -> Any:
         """Import the module, and return the object."""
-        module, _, attribute = self.place.partition(":")
-        return getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
+        return resolve_name(f"{_PACKAGE}.{self.place}")
+
+
+Row = TypeVar("Row", "Entry", "BundledEncoder", "Metric", "Column")
+
+
+def _by_name(*rows: Row) -> dict[str, Row]:
+    """Return the rows of a table by name."""
+    return {row.name: row for row in rows}
 
 
 def _entries(folder: str, *rows: tuple[str, ...]) -> dict[str, Entry]:
     """Create entries from rows of name, place in the folder, description, and flags."""
     return {
-        name: Entry(name, f"{folder}.{place}" if place else "", description, tuple(flags))
+        name: Entry(name, f"{folder}{place}" if place else "", description, tuple(flags))
         for name, place, description, *flags in rows
     }
 
 
 #: Pretext tasks. The flag "paper" marks the tasks that are compared in the paper.
 TASKS = _entries(
-    "pretext",
+    "pretext.",
     ("pars", "pars:PARS", "predict time shifts between pairs of patches", "paper"),
     ("mae", "grid:MAE", "reconstruct the samples of masked patches", "paper"),
     ("spectral", "spectral:SpectralMAE", "predict the spectra of masked patches"),
@@ -72,32 +81,16 @@ TASKS = _entries(
     ("mp3", "grid:MP3", "predict the positions of all patches", "paper"),
     ("droppos", "grid:DropPos", "predict the masked positions of patches", "paper"),
     ("joint", "joint:Joint", "several pretext tasks with a shared encoder"),
-    (
-        "pars_space_time",
-        "pars:SpaceTimePARS",
-        "predict shifts between patches in time and in electrode position",
-    ),
-    (
-        "features_space_time",
-        "features:SpaceTimeFeatures",
-        "predict hand-crafted features of the signals of all channels",
-    ),
-    (
-        "spectral_space_time",
-        "spectral:SpaceTimeSpectralMAE",
-        "predict the spectra of masked patches of all channels",
-    ),
-    (
-        "joint_space_time",
-        "joint:SpaceTimeJoint",
-        "several pretext tasks on all channels with a shared encoder",
-    ),
+    ("pars_space_time", "pars:SpaceTimePARS", "predict shifts in time and electrode position"),
+    ("features_space_time", "features:SpaceTimeFeatures", "predict features of all channels"),
+    ("spectral_space_time", "spectral:SpaceTimeSpectralMAE", "predict spectra of all channels"),
+    ("joint_space_time", "joint:SpaceTimeJoint", "several pretext tasks on all channels"),
 )
 
 #: Recipes: public corpora that are read from files. The flag "tuh" marks corpora of Temple
 #: University Hospital, which share subjects.
 RECIPES = _entries(
-    "datasets",
+    "datasets.",
     ("eegmat", "eegmat:RECIPE", "mental arithmetic and rest"),
     ("eesm17", "eesm17:RECIPE", "sleep, ear-EEG"),
     ("physionet_mi", "physionet_mi:RECIPE", "motor imagery"),
@@ -110,25 +103,16 @@ RECIPES = _entries(
 
 #: Methods of ``baselines.make_methods`` that are not pretext tasks.
 BASELINES = _entries(
-    "baselines",
+    "",
     ("scratch", "", "PARS network trained from scratch, without pretraining"),
-    (
-        "few-labels",
-        "",
-        "feature ensemble: soft voting of classifiers on frozen encoder features, tangent space "
-        "and log band power",
-    ),
+    ("few-labels", "", "feature ensemble: encoder features, tangent space, log band power"),
     ("probe", "", "linear probe on PARS features; every fit includes pretraining"),
     ("random-encoder", "", "linear probe on features of a randomly initialized encoder"),
     ("eegnet", "", "EEGNet with its published training settings"),
     ("shallow", "", "ShallowFBCSPNet with its published training settings"),
     ("band-power", "", "logistic regression on log band power"),
     ("tangent-space", "", "logistic regression in the Riemannian tangent space of covariances"),
-    (
-        "tangent-space-8-30",
-        "",
-        "logistic regression in the tangent space, after a band-pass filter from 8 to 30 Hz",
-    ),
+    ("tangent-space-8-30", "", "tangent-space, after a band-pass filter from 8 to 30 Hz"),
     ("classical-features", "", "logistic regression on hand-crafted features"),
     ("slow-voltages", "", "linear discriminant analysis of low-frequency amplitudes"),
     ("amplitude", "", "logistic regression on log amplitude"),
@@ -136,7 +120,7 @@ BASELINES = _entries(
 
 #: Control analyses of ``evaluation.controls``, with a description of their windows.
 CONTROLS = _entries(
-    "evaluation",
+    "",
     ("slow", "", "high-pass filtered"),
     ("detrended", "", "detrended"),
     ("eyes", "", "EOG regressed out"),
@@ -147,56 +131,18 @@ CONTROLS = _entries(
     ("labels", "", "permuted labels"),
 )
 
-
-@dataclass(frozen=True)
-class ModelKind(Entry):
-    """Kind of a saved model. ``name`` and ``place`` refer to the class that loads the folder.
-
-    The flags are "encoder" (the files are named after the encoder), "network" (a fine-tuned network
-    is saved) and "predictor" (labels of windows are predicted).
-
-    Attributes
-    ----------
-    entry : str
-        Entry that the class adds to the saved description of its network or encoder. Empty if it
-        adds no entry.
-    """
-
-    entry: str = ""
-
-
-#: Kinds of saved models.
-MODEL_KINDS = {
-    kind.name: kind
-    for kind in (
-        ModelKind("PatchEncoder", "encoder:PatchEncoder", "encoder", ("encoder",)),
-        ModelKind(
-            "PARSEmbedder", "estimators:PARSEmbedder", "embedder", ("encoder",), entry="embedder"
-        ),
-        ModelKind("PARSNet", "models:PARSNet", "network", ("network",)),
-        ModelKind(
-            "PARSClassifier",
-            "estimators:PARSClassifier",
-            "classifier with a fine-tuned network",
-            ("network", "predictor"),
-            entry="classifier",
-        ),
-        ModelKind(
-            "FewLabelsClassifier",
-            "estimators:FewLabelsClassifier",
-            "feature ensemble",
-            ("predictor",),
-            entry="classifier",
-        ),
-        ModelKind(
-            "PARSRegressor",
-            "estimators:PARSRegressor",
-            "regressor with a fine-tuned network",
-            ("network", "predictor"),
-            entry="regressor",
-        ),
-    )
-}
+#: Kinds of saved models, named after the class that loads the folder. The flags are "encoder" (the
+#: files are named after the encoder), "network" (a fine-tuned network is saved) and "predictor"
+#: (labels of windows are predicted).
+MODEL_KINDS = _entries(
+    "",
+    ("PatchEncoder", "encoder:PatchEncoder", "encoder", "encoder"),
+    ("PARSEmbedder", "estimators:PARSEmbedder", "embedder", "encoder"),
+    ("PARSNet", "models:PARSNet", "network", "network"),
+    ("PARSClassifier", "estimators:PARSClassifier", "classifier", "network", "predictor"),
+    ("FewLabelsClassifier", "estimators:FewLabelsClassifier", "classifier", "predictor"),
+    ("PARSRegressor", "estimators:PARSRegressor", "regressor", "network", "predictor"),
+)
 
 
 @dataclass(frozen=True)
@@ -220,13 +166,10 @@ class BundledEncoder:
 
 
 #: Bundled encoders. The encoder ``"small"`` was selected on development subjects.
-ENCODERS = {
-    encoder.name: encoder
-    for encoder in (
-        BundledEncoder("small", "features-eegmmidb"),
-        BundledEncoder("pars-sleep", "pars-sleep", is_for_sleep=True),
-    )
-}
+ENCODERS = _by_name(
+    BundledEncoder("small", "features-eegmmidb"),
+    BundledEncoder("pars-sleep", "pars-sleep", is_for_sleep=True),
+)
 
 
 @dataclass(frozen=True)
@@ -261,28 +204,20 @@ class Metric:
 
 
 #: Metrics of predicted classes, in the order of help and tables.
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("kappa", "Cohen's kappa", 0.0, several_classes=True),
-        Metric(
-            "balanced_accuracy",
-            "mean recall over the classes in the test windows",
-            "1/n_classes",
-        ),
-        Metric("accuracy", "proportion of correctly classified windows"),
-        Metric("f1", "mean F1 score over classes"),
-        Metric("f1_weighted", "mean F1 score over classes, weighted by their number of windows"),
-        Metric("auroc", "area under the ROC curve", 0.5, "probabilities", several_classes=True),
-        Metric(
-            "average_precision",
-            "area under the precision-recall curve",
-            None,
-            "probabilities",
-            True,
-        ),
-    )
-}
+METRICS = _by_name(
+    Metric("kappa", "Cohen's kappa", 0.0, several_classes=True),
+    Metric("balanced_accuracy", "mean recall over the classes in the test windows", "1/n_classes"),
+    Metric("accuracy", "proportion of correctly classified windows"),
+    Metric("f1", "mean F1 score over classes"),
+    Metric("f1_weighted", "mean F1 score over classes, weighted by their number of windows"),
+    Metric("auroc", "area under the ROC curve", 0.5, "probabilities", several_classes=True),
+    Metric(
+        "average_precision",
+        "area under the precision-recall curve",
+        needs="probabilities",
+        several_classes=True,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -300,7 +235,7 @@ class Column:
     is_key : bool
         Whether the column is part of the key of a score. Keys are unique in a table.
     is_optional : bool
-        Whether the column may be missing, for example in tables of earlier versions.
+        Whether a table may lack the column.
     """
 
     name: str
@@ -310,49 +245,32 @@ class Column:
     is_optional: bool = False
 
 
+_required_key = partial(Column, is_key=True)
+_optional_key = partial(Column, is_key=True, is_optional=True)
+_optional = partial(Column, is_optional=True)
+
 #: Columns of tables of scores, in the order of tables and files. Any other column, such as a
 #: parameter that is varied in an ablation, is part of the key.
-SCORES = {
-    column.name: column
-    for column in (
-        Column("protocol", str, "name of the evaluation protocol", is_key=True),
-        Column("dataset", str, "name of the dataset", is_key=True),
-        Column("method", str, "name of the method", is_key=True),
-        Column("subject", str, "test subject, or 'all' for all test windows pooled", is_key=True),
-        Column("n_train_subjects", int, "number of labeled training subjects", is_key=True),
-        Column("seed", int, "seed of the fit, and of the draw of labeled subjects", is_key=True),
-        Column("metric", str, "name of the metric", is_key=True),
-        Column("value", float, "score; NaN if undefined"),
-        Column(
-            "test_subject_data",
-            str,
-            "data of the test subject that the method uses",
-            True,
-            True,
-        ),
-        Column("n_windows", int, "number of labeled windows of the test subject", True, True),
-        Column("minutes", float, "duration of the labeled data of the test subject", True, True),
-        Column("pretraining_seed", int, "seed of the pretraining", True, True),
-        Column("control", str, "control analysis; 'none' for the recorded signals", True, True),
-        Column("chance", float, "chance level; NaN if unknown", is_optional=True),
-        Column(
-            "why", str, "reason why the score is undefined; NaN if it is defined", is_optional=True
-        ),
-        Column(
-            "encoder_parameters",
-            int,
-            "number of parameters of the encoder, if encoders differ",
-            is_optional=True,
-        ),
-        Column(
-            "pretraining_loss",
-            float,
-            "relative loss at the end of pretraining",
-            is_optional=True,
-        ),
-        Column("note", str, "how the control signals were computed", is_optional=True),
-    )
-}
+SCORES = _by_name(
+    _required_key("protocol", str, "name of the evaluation protocol"),
+    _required_key("dataset", str, "name of the dataset"),
+    _required_key("method", str, "name of the method"),
+    _required_key("subject", str, "test subject, or 'all' for all test windows pooled"),
+    _required_key("n_train_subjects", int, "number of labeled training subjects"),
+    _required_key("seed", int, "seed of the fit, and of the draw of labeled subjects"),
+    _required_key("metric", str, "name of the metric"),
+    Column("value", float, "score; NaN if undefined"),
+    _optional_key("test_subject_data", str, "data of the test subject that the method uses"),
+    _optional_key("n_windows", int, "number of labeled windows of the test subject"),
+    _optional_key("minutes", float, "duration of the labeled data of the test subject"),
+    _optional_key("pretraining_seed", int, "seed of the pretraining"),
+    _optional_key("control", str, "control analysis; 'none' for the recorded signals"),
+    _optional("chance", float, "chance level; NaN if unknown"),
+    _optional("why", str, "reason why the score is undefined; NaN if it is defined"),
+    _optional("encoder_parameters", int, "number of parameters of the encoder"),
+    _optional("pretraining_loss", float, "relative loss at the end of pretraining"),
+    _optional("note", str, "how the control signals were computed"),
+)
 
 #: Lazy name -> module that defines it. A facade, such as ``estimators``, exports these names.
 LAZY = {
@@ -418,14 +336,11 @@ def lazy(path: str) -> Any:
     ImportError
         If an optional package is missing. The message contains the command to install it.
     """
-    try:
-        return getattr(import_module(f"{_PACKAGE}.{LAZY[path]}"), path.rpartition(".")[2])
-    except ModuleNotFoundError as error:
-        raise with_extra(error) from None
+    return getattr(extra_module(f"{_PACKAGE}.{LAZY[path]}"), path.rpartition(".")[2])
 
 
 def extra_module(name: str) -> Any:
-    """Import a module of an optional package, which may take seconds.
+    """Import a module that is or requires an optional package.
 
     Raises
     ------

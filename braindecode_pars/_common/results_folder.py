@@ -10,10 +10,11 @@ from filelock import FileLock, Timeout
 
 from braindecode_pars._common import checks, files
 
-#: Maximum time in seconds to wait for the lock of a folder. Alone: the process uses the folder
-#: alone, and waits only for killed workers that may hold the lock for a short time. Shared: several
-#: processes use the folder.
-_WAIT_ALONE, _WAIT_SHARED = 2.0, 60.0
+#: Maximum time in seconds to wait for the lock of a folder that only one process may use. Killed
+#: workers may hold the lock for a short time.
+_WAIT_ALONE = 2.0
+#: Maximum time in seconds to wait for the lock of a folder that several processes use.
+_WAIT_SHARED = 60.0
 #: Maximum number of differences between settings in an error message.
 _MAX_DIFFERENCES = 10
 
@@ -148,38 +149,27 @@ class ResultsFolder:
         Raises
         ------
         ValueError
-            If settings differ, or stored settings are damaged. The message contains the
-            differences.
+            If settings differ. The message contains the differences.
         """
         settings = files.as_read(self.settings)
-        stored = {**{name: {} for name in self.grows}, **stored}
-        if damaged := [name for name in self.grows if not isinstance(stored[name], Mapping)]:
-            raise ValueError(
-                f"The settings of {self.what} in {self.path} are damaged: {', '.join(damaged)} is "
-                "not a JSON object. Pass another folder."
-            )
-        merged = {name: {**stored[name], **settings[name]} for name in self.grows}
-        earlier = {name: {entry: merged[name][entry] for entry in stored[name]} for name in merged}
-        before, now = (
+        before, now = dict(stored), dict(settings)
+        for name in self.grows:  # both with all entries, so that only other values are changes
+            before[name] = {**settings[name], **stored.get(name, {})}
+            now[name] = {**stored.get(name, {}), **settings[name]}
+        compared = (
             {name: value for name, value in values.items() if name not in self.may_differ}
-            for values in (stored, {**settings, **earlier})
+            for values in (before, now)
         )
-        if changes := files.changed_settings(before, now):
-            if n_more := len(changes[_MAX_DIFFERENCES:]):  # other data differ for each subject
-                changes = [*changes[:_MAX_DIFFERENCES], f"and {n_more} more"]
+        if changes := files.changed_settings(*compared):
             raise ValueError(
-                f"{self.path} contains {self.what} with different settings: {'; '.join(changes)}. "
-                f"Use the same settings, or pass another folder.{advice and f' {advice}'}"
+                f"{self.path} contains {self.what} with different settings: "
+                f"{'; '.join(changes[:_MAX_DIFFERENCES])}. Use the same settings, or pass another "
+                f"folder. {advice}".rstrip()
             )
-        return {**settings, **merged}
+        return now
 
     def get(self, name: str) -> dict[str, Any] | None:
         """Return the content of a JSON file in the folder, or None if it is missing or damaged.
-
-        Raises
-        ------
-        ValueError
-            If there is a folder with the name of the file.
 
         Warns
         -----
@@ -191,8 +181,6 @@ class ResultsFolder:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError as error:
-            if (self.path / name).is_dir():  # the file could not be replaced later
-                raise
             checks.warn_user(f"{error} The file is ignored.")
             return None
 

@@ -11,7 +11,6 @@ import gc
 import logging
 import pickle
 import random
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -38,11 +37,14 @@ _FAILED: list[torch.cuda.CUDAGraph] = []
 class StepGraphs:
     """CUDA graphs of the training steps, one graph for each kind of step.
 
-    Two steps are of the same kind if their batches have the same shapes and dtypes, if the same
-    weights are trained, and if the modules have the same types, the same buffers, and equal
-    attributes (numbers, strings and booleans). The Python code of the modules does not run when a
-    graph is replayed. Random numbers must be drawn with functions of torch, on the device of the
-    batch.
+    Two steps are of the same kind if the following are equal:
+
+    - shapes and dtypes of the batches
+    - the weights that are trained
+    - types and buffers of the modules, and their attributes (numbers, strings and booleans)
+
+    The Python code of the modules does not run when a graph is replayed. Random numbers must be
+    drawn with functions of torch, on the device of the batch.
 
     The first step of a kind is executed normally, including compilation. The second step is
     captured as a graph, which is replayed in all following steps. The graph contains the forward
@@ -65,12 +67,12 @@ class StepGraphs:
     MAX_KINDS = 8
 
     def __init__(self, device: torch.device, modules: list[nn.Module]):
-        self.device, self.modules = device, modules
+        self.device = device
+        self.modules = modules
         self.steps: dict[Any, CapturedStep | None] = {}
         self.works = True
         self._pool: Any = None
         self._index = 0
-        self._has_logged = False
 
     def __reduce__(self) -> tuple:
         return type(None), ()  # copies and pickles of a net do not contain graphs
@@ -90,42 +92,26 @@ class StepGraphs:
         dict of str to Any
             Output of the step, detached.
         """
-        handled = sys.exception()
         inputs = _tensors_of(batch)
         parts = [part for module in self.modules for part in module.modules()]
         parameters = [w for part in parts for w in part._parameters.values() if w is not None]
         weights: list[Tensor] = [*dict.fromkeys(parameters)]  # weights may be shared by modules
         kind = _kind_of(batch, inputs, weights, parts) if self.works else None
-        is_new = kind not in self.steps
-        if kind is None or (is_new and len(self.steps) == self.MAX_KINDS):
-            if kind is not None and not self._has_logged:
-                self._has_logged = True
-                log.info(
-                    "Training steps differ in more than %d ways (for example, in the shape of the "
-                    "batch); some steps run without a CUDA graph.",
-                    self.MAX_KINDS,
-                )
-            return _detached(step(batch))
-        if is_new:
-            self.steps[kind] = None
+        if kind not in self.steps:
+            if kind is not None and len(self.steps) < self.MAX_KINDS:
+                self.steps[kind] = None
             # Detached, because references of autograd to a step on this stream prevent a capture.
             return _detached(step(batch))
         captured = self.steps[kind]
         if captured is None:
             try:
-                captured = self._capture(step, batch, weights)
-                self.steps[kind] = captured
+                captured = self.steps[kind] = self._capture(step, batch, weights)
             except Exception as error:  # after any error, the step runs without a graph
                 self.works = False
                 self.steps.clear()
-                cause: BaseException = error
-                while cause.__context__ not in (None, handled):  # find the original error
-                    cause = cause.__context__
-                network = self.modules[0]
-                network_name = getattr(network, "shown_name", type(network).__name__)
-                reason = f"{type(cause).__name__}: {cause}".splitlines()[0]
-                log.info("Training of %s runs without CUDA graphs (%s).", network_name, reason)
-                del cause  # it references the memory of the capture
+                name = type(self.modules[0]).__name__
+                reason = f"{type(error).__name__}: {error}".splitlines()[0]
+                log.info("Training of %s runs without CUDA graphs (%s).", name, reason)
         return _detached(step(batch)) if captured is None else captured.replay(inputs, weights)
 
     def _capture(self, step: Step, batch: tuple[Any, Any], weights: list[Tensor]) -> CapturedStep:

@@ -105,10 +105,10 @@ def without_ending(file: str) -> str:
 def subject_key(subject: Any) -> str:
     """Return a key that is the same for all spellings of the name of a subject.
 
-    The number 7, the float 7.0 (as in a pandas column with missing values), "7", the BIDS label
-    "007", the folder "sub-007" and the PhysioNet names "S007" and "Subject07" have the key "7".
-    Keys do not depend on case, or on leading and trailing white space. If the name contains a
-    corpus, as in "physionet_mi:S007" or "ucddb007", the corpus is part of the key.
+    For example, the key of all these names is "7": 7, 7.0 (as in a pandas column with missing
+    values), "7", "007" (BIDS label), "sub-007", "S007" and "Subject07". Keys do not depend on case,
+    or on leading and trailing white space. If the name contains a corpus, as in "physionet_mi:S007"
+    or "ucddb007", the corpus is part of the key.
 
     Examples
     --------

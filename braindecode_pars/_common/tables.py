@@ -107,8 +107,8 @@ def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If the scores are empty, if they do not contain the column or the metric, or if ``metric``
-        is None and the scores have several metrics.
+        If the scores are empty or do not contain the metric, or if ``metric`` is None and the
+        scores have several metrics.
     """
     check_table(scores, "scores", ["metric"])
     metrics = list(dict.fromkeys(scores["metric"]))
@@ -199,8 +199,8 @@ def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
 def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """Validate scores before averaging or testing, and remove duplicate rows.
 
-    Subjects are converted to strings, and missing names of datasets to ``""``, so that scores that
-    were read from a file can be concatenated with the scores of a protocol.
+    Subjects are converted to strings, and missing names of datasets to ``""``. Scores from a file
+    can then be concatenated with the scores of a protocol.
 
     Parameters
     ----------
@@ -212,8 +212,8 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
     Raises
     ------
     ValueError
-        If a column is missing, if there are no rows, if rows with the same key have different
-        values, or if ``control`` has several values and is not one of ``columns``.
+        If a column is missing, there are no rows, or rows with the same key have different values.
+        Also if ``control`` has several values and is not one of ``columns``.
     """
     check_table(scores, "scores", columns)
     rows = with_numbers(_with_current_names(scores), _NUMBERS)

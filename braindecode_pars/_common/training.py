@@ -1,12 +1,9 @@
 """Callbacks for training: learning rate schedule, progress bar, warnings, and training history."""
 
-import io
 import logging
 import math
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +18,6 @@ from braindecode_pars._common import checks, findings, tables
 from braindecode_pars._common.findings import Finding
 
 log = logging.getLogger(__name__)
-
-_SCHEDULE_RULES = dict(
-    warmup=checks.proportion(),
-    start=checks.number("in [0, 1]", lambda value: 0 <= value <= 1),
-    first_epoch=checks.integer(0),
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -50,8 +41,7 @@ class WarmupCosine(skorch.callbacks.Callback):
     Raises
     ------
     TypeError, ValueError
-        From ``fit`` of the net, if ``warmup`` is not in [0, 1), ``start`` is not in [0, 1], or
-        ``first_epoch`` is not an integer of at least 0.
+        From ``fit`` of the net, if ``warmup`` is not a number in [0, 1).
 
     Examples
     --------
@@ -90,7 +80,7 @@ class WarmupCosine(skorch.callbacks.Callback):
         return 0.5 * (1 + math.cos(math.pi * min(1.0, annealed)))
 
     def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        checks.check_parameters(vars(self), _SCHEDULE_RULES, type(self).__name__)
+        checks.proportion().check("warmup", self.warmup, type(self).__name__)
         self.epoch_ = self.first_epoch - 1
         # The full learning rate of each parameter group is stored under the key used by torch.
         for group in net.optimizer_.param_groups:
@@ -117,27 +107,10 @@ _INTERVAL = 60.0
 _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 
 
-class _LogFile:
-    """Log file of a progress bar. Errors are ignored, so that the training continues."""
-
-    def __init__(self, stream: Any):
-        self._stream = stream
-        self.encoding = getattr(stream, "encoding", None) or "utf-8"  # cp1252 has no "Ł"
-
-    def write(self, text: str) -> None:
-        with suppress(Exception):
-            self._stream.write(text.encode(self.encoding, "backslashreplace").decode(self.encoding))
-
-    def flush(self) -> None:
-        with suppress(Exception):
-            self._stream.flush()
-
-
 class ProgressBar(tqdm.auto.tqdm):
     """Progress bar of tqdm that writes at most one line per minute to a log file.
 
-    A normal bar redraws its line, which gives hundreds of lines in a file. A log file that is
-    missing or closed, or that has another encoding, does not raise an error.
+    A bar in a terminal redraws its line, which gives hundreds of lines in a file.
 
     Parameters
     ----------
@@ -155,21 +128,18 @@ class ProgressBar(tqdm.auto.tqdm):
     2
     """
 
-    def __init__(self, *arguments: Any, **options: Any):
-        stream = options.get("file") or sys.stderr or io.StringIO()  # None in a service
-        self._writes_lines = not _IS_WIDGET
-        with suppress(Exception):  # a log may only write, and a closed stream raises an error
-            self._writes_lines &= not stream.isatty()
-        if self._writes_lines:
-            options["file"] = _LogFile(stream)
-        self._next_line = 0.0
-        super().__init__(*arguments, **options)
+    #: Earliest time of the next line in a log file.
+    _next_line = 0.0
+
+    @property
+    def _is_drawn(self) -> bool:
+        return _IS_WIDGET or self.fp.isatty()
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line to a log file (once per interval, and if ``pos`` is 0)."""
-        if not self._writes_lines:
+        if self._is_drawn:
             return super().display(msg, pos, **options)
-        if pos == 0 or (msg is None and time.monotonic() >= self._next_line):
+        if pos == 0 or time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _INTERVAL
             self.fp.write(str(self) + "\n" * (pos != 0))  # tqdm ends the last line
             self.fp.flush()
@@ -177,23 +147,15 @@ class ProgressBar(tqdm.auto.tqdm):
 
     def clear(self, *arguments: Any, **options: Any) -> None:
         """Clear the bar. Lines in a log file are not cleared."""
-        if not self._writes_lines:
+        if self._is_drawn:
             super().clear(*arguments, **options)
-
-
-_PROGRESS_RULES = dict(
-    description=checks.instance("a string", str),
-    show=checks.optional(checks.instance("a dict of history entries and short names", Mapping)),
-    first_epoch=checks.integer(0),
-)
 
 
 @dataclass(eq=False, repr=False)
 class ProgressLine(skorch.callbacks.Callback):
     """Progress bar of a training, with the losses of the last epoch and the remaining time.
 
-    If gradients are accumulated over several batches, the bar advances within a step. At the end,
-    the bar shows which epoch was restored by ``EarlyStopping(load_best=True)``.
+    If gradients are accumulated over several batches, the bar advances within a step.
 
     Parameters
     ----------
@@ -204,11 +166,6 @@ class ProgressLine(skorch.callbacks.Callback):
         validation losses are shown.
     first_epoch : int
         Number of epochs that were already trained, at which the bar starts.
-
-    Raises
-    ------
-    TypeError, ValueError
-        From ``fit`` of the net, if an argument has the wrong type or is out of range.
 
     Examples
     --------
@@ -225,7 +182,6 @@ class ProgressLine(skorch.callbacks.Callback):
     first_epoch: int = 0
 
     def on_train_begin(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
-        checks.check_parameters(vars(self), _PROGRESS_RULES, type(self).__name__)
         self.bar_: Any = None
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
@@ -255,9 +211,6 @@ class ProgressLine(skorch.callbacks.Callback):
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         if self.bar_ is not None:
-            epoch = restored_by_callbacks(net)
-            if epoch is not None:
-                self.bar_.set_postfix_str(f"{self.bar_.postfix}, restored epoch={epoch}")
             self.bar_.close()
         self.bar_ = None  # a bar cannot be pickled
 
@@ -308,7 +261,7 @@ class StepCountWarning(skorch.callbacks.Callback):
     A step of AdamW changes a weight by at most about the learning rate (Kingma and Ba 2015, section
     2.1). S steps at the learning rate r therefore change a weight by at most about S r, regardless
     of the data. This callback compares S r with the root mean square of the weights of each
-    parameter group, and warns if no group can change by 5 % of its root mean square.
+    parameter group. It warns if S r is below 5 % of the root mean square in all groups.
     """
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:

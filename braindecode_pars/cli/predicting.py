@@ -72,7 +72,7 @@ def predict_recordings(
     targets = find_recordings(paths)
     model_folder = model_files.model_folder(model)
     kinds = model_files.kinds_in(model_folder)
-    classifiers = (kind for kind in kinds if names.MODEL_KINDS[kind].entry == "classifier")
+    classifiers = (kind for kind in kinds if model_files.ENTRIES.get(kind) == "classifier")
     kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
     with silent("unsaved_parameters"):  # of fit, which this command does not call
         clf: Classifier = kind.load().load(model, device=device)

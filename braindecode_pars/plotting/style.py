@@ -1,6 +1,5 @@
 """Shared style of all figures: colors, markers, classes, axes and legends; saving of figures."""
 
-import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -78,10 +77,10 @@ def axes_for(
             n_rows, n_columns, figsize=figsize, layout="constrained", squeeze=False, **gridspec
         )
     panels = np.ravel(np.asarray(axes, dtype=object))
-    if len(panels) != n_expected or not all(isinstance(ax, Axes) for ax in panels):
+    if len(panels) != n_expected:
         raise ValueError(
-            f"This figure requires {n_expected} axes, got {len(panels)}: {axes!s:.99}. Pass "
-            "matplotlib Axes, or None to create a new figure."
+            f"This figure requires {n_expected} axes, got {len(panels)}. Pass matplotlib Axes, or "
+            "None to create a new figure."
         )
     return panels
 
@@ -120,24 +119,14 @@ def shade(lightness: float) -> str:
 
 
 def named_artists(ax: Axes) -> dict[str, Any]:
-    """Return the artists of axes that have a label, by label.
-
-    Unlike in matplotlib, labels that begin with "_" are included, except for the labels that
-    matplotlib sets itself.
-    """
-    artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
-    by_name = {str(artist.get_label()): artist for artist in artists}
-    unnamed = re.compile("_(child|container)[0-9]+|_nolegend_|")
-    return {name: artist for name, artist in by_name.items() if not unnamed.fullmatch(name)}
+    """Return the artists of axes that have a label, by label."""
+    handles, labels = ax.get_legend_handles_labels()
+    return dict(zip(labels, handles, strict=True))
 
 
 def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Legend:
-    """Draw a legend of axes or a figure; names are shown verbatim, even with "_" and "$"."""
-    places = [str(i) for i in range(len(handles))]
-    legend = owner.legend([*handles.values()], places, frameon=False, **options)
-    for text, name in zip(legend.get_texts(), handles, strict=True):
-        text.set(text=name, parse_math=False)
-    return legend
+    """Draw a legend of axes or a figure, without a frame."""
+    return owner.legend([*handles.values()], [*handles], frameon=False, **options)
 
 
 def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
@@ -155,15 +144,11 @@ def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
         Options of the legend of matplotlib.
     """
     handles = {textwrap.fill(name, 40): artist for name, artist in named_artists(ax).items()}
-    if is_new:
-        make_room(named_legend(ax.figure, handles, loc="outside right upper", **options))
-    else:
+    if not is_new:
         named_legend(ax, handles, **options)
-
-
-def make_room(legend: Legend) -> None:
-    """Increase the width of a figure by the width of its legend, and its height if necessary."""
-    figure = cast(Figure, legend.figure)
+        return
+    figure = cast(Figure, ax.figure)
+    legend = named_legend(figure, handles, loc="outside right upper", **options)
     box, (width, height) = legend.get_window_extent(), figure.get_size_inches()
     margin = 0.2  # inches, above and below
     figure.set_size_inches(

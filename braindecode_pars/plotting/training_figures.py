@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import sklearn.metrics
@@ -88,16 +89,13 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         history = history.assign(method="")
     phases, methods = (list(dict.fromkeys(history[name])) for name in ("phase", "method"))
 
-    # With several methods, the legend is to the right of the axes, so that it covers no lines.
-    is_several = len(methods) > 1
     panels = style.axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6))
     for ax, phase in zip(panels, phases, strict=True):
         rows = history[history["phase"] == phase]
-        lines = _lines_of(rows, is_several)
+        lines = _lines_of(rows, is_several=len(methods) > 1)
         relative = tables.RELATIVE in lines
         rows = rows.dropna(subset=list(lines), how="all")
-        shown = {name: n for n, name in enumerate(methods) if name in rows["method"].to_numpy()}
-        for method, number in shown.items():
+        for number, method in enumerate(methods):
             _draw_runs(ax, rows[rows["method"] == method], lines, number)
         if relative:
             # The line is explained in the label of the y-axis, because a text would cover curves.
@@ -109,12 +107,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         ax.set_title(str(phase), parse_math=False)
         ax.xaxis.get_major_locator().set_params(integer=True)
         if drawn := style.named_artists(ax):
-            where: dict[str, Any] = dict(loc="lower left" if relative else "best")
-            if is_several:
-                where = dict(loc="upper left", bbox_to_anchor=(1, 1))
-            legend = style.named_legend(ax, drawn, handlelength=3, **where)
-            if is_several and axes is None:
-                style.make_room(legend)
+            style.named_legend(ax, drawn, handlelength=3)
         style.remove_frame(ax)
     return panels
 
@@ -331,16 +324,12 @@ def confusion_matrix(
     totals = counts.sum(axis=1, keepdims=True)
     percent = 100 * counts / np.where(totals > 0, totals, np.nan)
     texts = np.vectorize("{:.0f} %\n{}".format)(percent, counts)
-    n_letters = max(map(len, order))
-    is_rotated = n_letters > 8
-    side, label_size = max(2.2, 0.75 * len(order)), 0.09 * n_letters  # inches
-    size = (side + label_size + 1.7, side + (0.5 * label_size if is_rotated else 0) + 0.9)
-    [ax] = style.axes_for(ax, 1, 1, size)
+    side = max(2.2, 0.75 * len(order))  # inches, without labels
+    [ax] = style.axes_for(ax, 1, 1, (side + 2.5, side + 1.5))
     label = "windows of the true class (%)"
     style.draw_cells(ax, percent, texts, order, order, label=label, vmax=100)
-    if is_rotated:
-        rotated: dict[str, Any] = dict(rotation=30, ha="right", rotation_mode="anchor")
-        ax.set_xticks(ax.get_xticks(), order, parse_math=False, **rotated)
+    if max(map(len, order)) > 8:
+        plt.setp(ax.get_xticklabels(), rotation=30, ha="right", rotation_mode="anchor")
     ax.set(xlabel="predicted class", ylabel="true class")
     ax.set_title(f"accuracy {np.trace(counts) / len(pairs):.2f} ({len(pairs)} windows)", size=10)
     return ax

@@ -10,25 +10,11 @@ from braindecode_pars._common.names import TASKS
 from braindecode_pars.pretext.base import PRETEXT_TASKS, AllChannelTask, PretextTask, make_task
 
 if TYPE_CHECKING:
-    from braindecode_pars.pretext.features import (
-        SignalFeatures as SignalFeatures,
-    )
-    from braindecode_pars.pretext.features import (
-        SpaceTimeFeatures as SpaceTimeFeatures,
-    )
-    from braindecode_pars.pretext.grid import MAE as MAE
-    from braindecode_pars.pretext.grid import MP3 as MP3
-    from braindecode_pars.pretext.grid import DropPos as DropPos
-    from braindecode_pars.pretext.joint import Joint as Joint
-    from braindecode_pars.pretext.joint import SpaceTimeJoint as SpaceTimeJoint
-    from braindecode_pars.pretext.pars import PARS as PARS
-    from braindecode_pars.pretext.pars import SpaceTimePARS as SpaceTimePARS
-    from braindecode_pars.pretext.spectral import (
-        SpaceTimeSpectralMAE as SpaceTimeSpectralMAE,
-    )
-    from braindecode_pars.pretext.spectral import (
-        SpectralMAE as SpectralMAE,
-    )
+    from braindecode_pars.pretext.features import SignalFeatures, SpaceTimeFeatures  # noqa: F401
+    from braindecode_pars.pretext.grid import MAE, MP3, DropPos  # noqa: F401
+    from braindecode_pars.pretext.joint import Joint, SpaceTimeJoint  # noqa: F401
+    from braindecode_pars.pretext.pars import PARS, SpaceTimePARS  # noqa: F401
+    from braindecode_pars.pretext.spectral import SpaceTimeSpectralMAE, SpectralMAE  # noqa: F401
 
 __all__ = [
     "PRETEXT_TASKS",

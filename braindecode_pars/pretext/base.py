@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import NoneType
 from typing import Any, ClassVar
 
 import torch
@@ -79,8 +78,8 @@ def find_task(name: str) -> type[PretextTask]:
     Raises
     ------
     ValueError
-        If the name is unknown, the file does not exist, the file does not contain the class, or
-        another task is registered under the same name.
+        If the name is unknown, the file or its class does not exist, or another task is registered
+        under the same name.
     """
     if name in PRETEXT_TASKS:
         return PRETEXT_TASKS[name]
@@ -262,7 +261,7 @@ class PretextTask(nn.Module):
         self.shown_name = type(self).__name__
 
     def normalized(self, x: Tensor) -> Tensor:
-        """Check and normalize single-channel crops, the first step of every task.
+        """Normalize single-channel crops, the first step of every task.
 
         Parameters
         ----------
@@ -276,23 +275,15 @@ class PretextTask(nn.Module):
 
         Raises
         ------
-        TypeError
-            If ``x`` is not a tensor.
         ValueError
             If the shape of ``x`` is not the shape that the task was built for.
         """
-        self.check_signals(x)
-        return instance_norm(x)
-
-    def check_signals(self, x: Tensor) -> None:
-        """Check that ``x`` is a tensor of the shape that the task was built for."""
-        if not isinstance(x, Tensor):
-            raise TypeError(f"x must be a torch tensor, got {type(x).__name__}.")
         if x.ndim != 2 or x.shape[1] != self.n_times:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, but this {type(self).__name__} was built for "
                 f"single-channel crops of shape (batch, {self.n_times})."
             )
+        return instance_norm(x)
 
     def forward(self, x: Tensor) -> tuple[Any, Any]:
         """Return the predictions of the task and their targets.
@@ -458,11 +449,10 @@ class AllChannelTask(PretextTask):
         ValueError
             If the shape of ``x`` is not the shape that the task was built for.
         """
-        if not isinstance(x, Tensor) or x.ndim != 3 or x.shape[-1] != self.n_times:
+        if x.ndim != 3 or x.shape[-1] != self.n_times:
             raise ValueError(
-                f"x has shape {tuple(getattr(x, 'shape', ()))}, but this {type(self).__name__} was "
-                f"built for windows of shape (batch, n_chans, {self.n_times}). Pass a 3-D tensor "
-                "with windows of this length, or build the task with another n_times."
+                f"x has shape {tuple(x.shape)}, but this {type(self).__name__} was built for "
+                f"windows of shape (batch, n_chans, {self.n_times})."
             )
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
@@ -487,8 +477,8 @@ def channel_weights(keep: Tensor) -> Tensor:
     Returns
     -------
     Tensor of float32, shape (batch, n_chans)
-        :math:`\sqrt{N / n}` for channels that are not missing, and 0 for missing channels, where N
-        is the number of all channels and n the number of channels that are not missing.
+        0 for missing channels, and :math:`\sqrt{N / n}` for the other channels. N is the number of
+        all channels of the batch, and n the number of channels that are not missing.
     """
     return keep * (keep.numel() / keep.sum().clamp(min=1)).sqrt()
 
@@ -545,9 +535,8 @@ def make_task(
     Raises
     ------
     ValueError
-        If the name of the task is unknown (the message lists the names), an instance is not
-        compatible with the encoder or the windows, or the task was built for a different sampling
-        rate.
+        If the name of the task is unknown (the message lists the names), or an instance was built
+        for another patch size, token size or sampling rate, or for longer windows.
     TypeError
         If ``task_params`` contains an argument that the task does not have, or ``task`` is not a
         pretext task.
@@ -562,9 +551,6 @@ def make_task(
     >>> task.name, task.n_masked, task.encoder is encoder
     ('mae', 21, True)
     """
-    kind = checks.instance("a dict of arguments, or None", Mapping, NoneType)
-    kind.check("task_params", task_params)
-    checks.instance("a PatchEncoder", PatchEncoder).check("encoder", encoder)
     task_params = dict(task_params or {})
 
     # A name or a class: build the task.
@@ -607,15 +593,10 @@ def make_task(
             f"The pretext task was built for crops of {task.n_times} samples, but the windows have "
             f"only {n_times} samples. Build the task with n_times={n_times}, or use longer windows."
         )
+    built_for = f"{type(task).__name__} was built for signals at"
     remedy = "resample the windows, or omit sfreq from the arguments of the task"
     expected = getattr(task, "sfreq", None)
-    checks.check_same_rate(
-        sfreq,
-        expected,
-        "The windows are",
-        f"{type(task).__name__} was built for signals at",
-        remedy,
-    )
+    checks.check_same_rate(sfreq, expected, "The windows are", built_for, remedy)
 
     # Copy the task, so that the instance of the user is not changed.
     if task.encoder is encoder:

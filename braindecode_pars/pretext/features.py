@@ -48,10 +48,10 @@ _MOMENT_FLOOR = 1e-10
 def trend(x: Tensor, sfreq: float) -> Tensor:
     r"""Return slope and curvature of signals, from a least-squares fit of a parabola.
 
-    The parabola :math:`x(t) \approx a + b\,t + c\,t^2` is fitted to each signal, where the time
-    :math:`t` is -1 at the first sample and 1 at the last sample. The features are :math:`b` and
-    :math:`c`, in the unit of the signal. For a normalized signal, this unit is its standard
-    deviation.
+    The parabola :math:`x(t) \approx a + b\,t + c\,t^2` is fitted to each signal. The time :math:`t`
+    is -1 at the first sample and 1 at the last sample. The features are the slope :math:`b` and the
+    curvature :math:`c`, in the unit of the signal. For a normalized signal, this unit is its
+    standard deviation.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
 
     The residual :math:`r(f)` is the difference between the natural log power and the linear fit of
     :func:`aperiodic`, shifted so that the median of :math:`r(f)` over frequencies is zero. The peak
-    frequency is the mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`, and
-    the height is the maximum of the residuals in this range:
+    frequency is the mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`. The
+    peak height is the maximum of the residuals in this range:
 
     .. math::
         \frac{\sum_f f\, e^{2 r(f)}}{\sum_f e^{2 r(f)}} \qquad \text{and} \qquad \max_f r(f) .
@@ -464,8 +464,8 @@ class SignalFeatures(GridTask):
     Raises
     ------
     ValueError
-        If the sampling rate is missing or too low, an argument is out of range, a feature is
-        unknown or not finite, or the crops are too short.
+        If the sampling rate is missing or too low, the crops are too short, a feature is unknown
+        or not finite, or another argument is out of range.
     TypeError
         If an argument, or the result of a function in ``features``, has the wrong type.
 
@@ -520,10 +520,6 @@ class SignalFeatures(GridTask):
             )
         self.sfreq = float(sfreq)
         features = FEATURES if features is None else features
-        if not features:
-            raise ValueError(
-                "features is empty. Pass the name of at least one feature, or None for all of them."
-            )
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
@@ -605,12 +601,10 @@ class SignalFeatures(GridTask):
             for name, function in self.features.items():
                 part = function(x, self.sfreq)
                 if not isinstance(part, Tensor) or part.ndim not in (1, 2) or len(part) != len(x):
-                    actual = f"a {type(part).__name__}"
-                    if isinstance(part, Tensor):
-                        actual = f"a tensor of shape {tuple(part.shape)}"
+                    actual = tuple(getattr(part, "shape", ())) or type(part).__name__
                     raise TypeError(
-                        f"The function of the feature {name!r} returned {actual} for {len(x)} "
-                        "signals. It must return a tensor of shape (batch,) or (batch, n)."
+                        f"The function of the feature {name!r} must return a tensor of shape "
+                        f"(batch,) or (batch, n), got {actual} for {len(x)} signals."
                     )
                 parts[name] = part.to(x.dtype).reshape(len(x), -1)
         return parts

@@ -255,11 +255,12 @@ class MaskedGridTask(GridTask):
 class MAE(MaskedGridTask):
     """MAE: masked autoencoder on one channel (appendix A.2 of the paper; He et al. 2022).
 
-    This pretext task masks a random fraction of the patches, and encodes the visible patches. Mask
-    tokens are then inserted in place of the masked patches, and one transformer layer reconstructs
-    all samples. (The paper states that the masked tokens are encoded, which is an error in the
-    paper.) The loss is the element-wise mean squared error between the reconstruction and the
-    normalized signal.
+    A random fraction of the patches is masked, and the encoder processes only the visible patches.
+    Mask tokens are then inserted in place of the masked patches, and one transformer layer
+    reconstructs all samples. The loss is the element-wise mean squared error between the
+    reconstruction and the normalized signal.
+
+    The paper states that the masked tokens are encoded, which is an error in the paper.
 
     Parameters
     ----------
@@ -367,11 +368,11 @@ class MAE(MaskedGridTask):
 class MP3(GridTask):
     """MP3: masked patch position prediction on one channel (Zhai et al. 2022).
 
-    This pretext task predicts the position of every patch (appendix A.2 of the paper). It is a
-    classification with one class per position and the cross-entropy loss. No position encoding is
-    added to the tokens. All tokens are queries; only a random subset of the tokens are keys and
-    values, and this subset is the same in every attention layer. Tokens do not need to be shuffled,
-    because without position encoding, the encoder is equivariant to the order of the tokens.
+    The position of every patch is predicted (appendix A.2 of the paper), as a classification with
+    one class per position and the cross-entropy loss. No position encoding is added to the tokens.
+    All tokens are queries, but only a random subset of the tokens are keys and values. This subset
+    is the same in every attention layer. Tokens do not need to be shuffled, because without
+    position encoding, the encoder is equivariant to the order of the tokens.
 
     Parameters
     ----------
@@ -460,7 +461,6 @@ class MP3(GridTask):
         target : Tensor of int64, shape (batch, n_patches)
             True positions.
         """
-        self.check_signals(x)
         # Rank of each patch in a random order, so that exactly n_masked patches are not keys.
         ranks = self.random_order(x)
         is_key = ranks >= self.n_masked if self.n_masked else None
@@ -475,8 +475,7 @@ class MP3(GridTask):
         return target
 
     def chance_loss(self) -> float:
-        """Return ``log(n_patches)``, the cross-entropy of a uniform prediction over all
-        positions."""
+        """Return ``log(n_patches)``: the cross-entropy of uniform predictions over positions."""
         return math.log(self.n_patches)
 
 
@@ -484,13 +483,14 @@ class MP3(GridTask):
 class DropPos(GridTask):
     """DropPos: dropped position prediction on one channel (Wang et al. 2023).
 
-    This pretext task masks a random fraction of the patches; the encoder processes only the visible
-    patches (appendix A.2 of the paper). For most visible patches, the position encoding is replaced
-    by a learnable mask token. The task predicts the positions of these patches, as a classification
-    with one class per position of the grid and the cross-entropy loss. (The paper states that the
-    number of classes is the number of classified patches, which is an error in the paper.) Wang et
-    al. also smooth the targets over neighboring positions, and weight the loss by the similarity of
-    patches; the paper and this class do not.
+    A random fraction of the patches is masked, and the encoder processes only the visible patches
+    (appendix A.2 of the paper). For most visible patches, the position encoding is replaced by a
+    learnable mask token. The positions of these patches are predicted, as a classification with one
+    class per position of the grid and the cross-entropy loss.
+
+    The paper states that the number of classes is the number of classified patches, which is an
+    error in the paper. Wang et al. also smooth the targets over neighboring positions, and weight
+    the loss by the similarity of patches; the paper and this class do not.
 
     Parameters
     ----------
@@ -599,7 +599,6 @@ class DropPos(GridTask):
         target : Tensor of int64, shape (batch, n_dropped)
             True positions.
         """
-        self.check_signals(x)
         visible = self.random_order(x)[:, : self.n_visible]
         logits = self.classify(self.patches(x), visible)
         # Cross-entropy expects classes in dimension 1.

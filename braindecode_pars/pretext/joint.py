@@ -7,7 +7,7 @@ from typing import Any, ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import check_parameters, instance, number, optional, positive
+from braindecode_pars._common import checks
 from braindecode_pars.encoder import PatchEncoder
 from braindecode_pars.pretext.base import (
     PRETEXT_TASKS,
@@ -19,11 +19,11 @@ from braindecode_pars.pretext.base import (
 
 __all__ = ["Joint", "SeveralLengths", "SpaceTimeJoint", "WeightedSum"]
 
-_WEIGHT = number("of at least 0", lambda value: value >= 0)
+_WEIGHT = checks.number("of at least 0", lambda value: value >= 0)
 _RULES = dict(
-    sfreq=optional(positive()),
-    tasks=optional(instance("a dict of weights by task name", Mapping)),
-    task_params=optional(instance("a dict of arguments by task name", Mapping)),
+    sfreq=checks.optional(checks.positive()),
+    tasks=checks.optional(checks.instance("a dict of weights by task name", Mapping)),
+    task_params=checks.optional(checks.instance("a dict of arguments by task name", Mapping)),
 )
 
 
@@ -176,8 +176,8 @@ class Joint(_WithParts):
     Raises
     ------
     ValueError
-        If a task is unknown, a weight is negative, no weight is above 0, ``task_params`` contains
-        a task that is not in ``tasks``, or an argument of a task is out of range.
+        If a task is unknown, a weight is negative, or no weight is above 0. Also if ``task_params``
+        contains a task that is not in ``tasks``, or an argument of a task is out of range.
     TypeError
         If ``tasks`` or ``task_params`` is not a dict, a weight is not a number, or an argument of
         a task has the wrong type.
@@ -209,7 +209,7 @@ class Joint(_WithParts):
         super().__init__(n_times, patch_size, encoder=encoder, **encoder_arguments)
 
         # Check the arguments.
-        check_parameters(locals(), _RULES, type(self).__name__)
+        checks.check_parameters(locals(), _RULES, type(self).__name__)
         tasks = self.default if tasks is None else tasks
         weights = self._positive_weights(tasks)
         task_params = dict(task_params or {})
@@ -277,17 +277,13 @@ class Joint(_WithParts):
 
     def _positive_weights(self, tasks: Mapping[str, float]) -> dict[str, float]:
         """Check names and weights, and return the weights above 0."""
-        accepted = {
-            name: repr(name)
+        accepted = [
+            name
             for name, task in sorted(PRETEXT_TASKS.items())
             if task.encoder_kind == self.encoder_kind and not issubclass(task, Joint)
-        }
+        ]
         for name, weight in tasks.items():
-            if name not in accepted:
-                raise ValueError(
-                    f"tasks contains {name!r}, which cannot be used in {type(self).__name__}. "
-                    f"Expected one of {', '.join(accepted.values())}."
-                )
+            checks.choice(*accepted).check("a name in tasks", name, type(self).__name__)
             _WEIGHT.check(f"The weight of {name!r}", weight)
         if not any(tasks.values()):
             raise ValueError(

@@ -6,15 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from braindecode_pars._common.checks import check_parameters, choice, integer
+from braindecode_pars._common.checks import choice
 from braindecode_pars.encoder import MultiHeadAttention
 
 __all__ = ["CrossAttentionDecoder", "PairwiseMLPDecoder"]
 
-_RULES = dict(
-    **dict.fromkeys(("embed_dim", "hidden_dim", "n_outputs"), integer(1)),
-    method=choice("factorized", "literal"),
-)
 #: Minimum denominator for which the factorized softmax is exact in float64: exp(-690).
 MIN_DENOMINATOR = 1e-300
 
@@ -66,9 +62,8 @@ class CrossAttentionDecoder(nn.Module):
 
     Raises
     ------
-    TypeError, ValueError
-        If a size is not a positive integer, ``method`` is unknown, or ``num_heads`` does not
-        divide ``embed_dim``.
+    ValueError
+        If ``method`` is unknown, or ``num_heads`` does not divide ``embed_dim``.
 
     Examples
     --------
@@ -99,7 +94,7 @@ class CrossAttentionDecoder(nn.Module):
         n_outputs: int = 1,
     ):
         super().__init__()
-        check_parameters(locals(), _RULES, type(self).__name__)
+        choice("factorized", "literal").check("method", method, type(self).__name__)
         self.method = method
         self.pair_query = nn.Linear(2 * embed_dim, embed_dim)
         self.attention = MultiHeadAttention(embed_dim, num_heads)
@@ -224,11 +219,6 @@ class PairwiseMLPDecoder(nn.Module):
     n_outputs : int
         Number of predictions per pair.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is not a positive integer.
-
     Examples
     --------
     >>> import torch
@@ -240,7 +230,6 @@ class PairwiseMLPDecoder(nn.Module):
 
     def __init__(self, embed_dim: int, hidden_dim: int = 512, *, n_outputs: int = 1):
         super().__init__()
-        check_parameters(locals(), _RULES, type(self).__name__)
         self.hidden = nn.Linear(2 * embed_dim, hidden_dim)
         self.head = nn.Linear(hidden_dim, n_outputs)
 

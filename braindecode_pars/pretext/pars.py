@@ -176,10 +176,10 @@ class _Shifts(PretextTask):
 class PARS(_Shifts):
     """PARS: pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
-    This pretext task cuts patches at random positions out of one channel. For most patches, the
-    position encoding is replaced by a learnable mask token. A decoder predicts the time shift for
-    every ordered pair of these masked patches. The loss is the mean squared error. (Section 2.1 and
-    equations 1 to 3 of the paper.)
+    Patches are cut out of one channel at random positions, which may overlap (section 2.1 of the
+    paper). For most patches, the position encoding is replaced by a learnable mask token, and the
+    encoder processes all patches. For every ordered pair of the masked patches, a decoder predicts
+    their relative time shift (equations 1 and 2). The loss is the mean squared error (equation 3).
 
     Parameters
     ----------
@@ -321,7 +321,6 @@ class PARS(_Shifts):
         target : Tensor, shape (batch, n_masked, n_masked)
             True time shifts, as a fraction of the length of the crop.
         """
-        self.check_signals(x)
         starts = self.sample_starts(len(x), device=x.device)
         prediction = self.predict_shifts(x, starts)
         return prediction, relative_shifts(starts[:, : self.n_masked], self.n_times)
@@ -330,10 +329,12 @@ class PARS(_Shifts):
         r"""Return the chance-level loss: the loss of the best constant prediction.
 
         The best constant prediction is zero, and its loss is the mean squared shift. For random
-        patches that may overlap, this is :math:`(L^2 - 1) / (6 T^2) \cdot (N_m - 1) / N_m` with
-        :math:`L = T - M + 1`, where :math:`T` is ``n_times``, :math:`M` is ``patch_size`` and
-        :math:`N_m` is ``n_masked``. For all other sampling schemes, the mean squared shift is
-        simulated with a fixed seed.
+        patches that may overlap, it is
+
+        .. math:: \frac{L^2 - 1}{6 T^2} \cdot \frac{N_m - 1}{N_m}, \qquad L = T - M + 1,
+
+        where :math:`T` is ``n_times``, :math:`M` is ``patch_size`` and :math:`N_m` is ``n_masked``.
+        For all other sampling schemes, the mean squared shift is simulated with a fixed seed.
         """
         if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
@@ -387,10 +388,10 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
 
     .. math:: \theta_{jk} = p_j - p_k.
 
-    The loss is the squared error divided by the mean squared shift of the batch, averaged over the
-    axes, so that the chance-level loss of each axis is 1. Electrodes with unknown position are
-    encoded, but their spatial shifts are ignored in the loss. With one channel and ``axes="time"``,
-    the task is equivalent to :class:`~braindecode_pars.pretext.PARS`.
+    The loss of each axis is the squared error divided by the mean squared shift of the batch, so
+    its chance level is 1. The losses are averaged over the axes. Electrodes with unknown position
+    are encoded, but their spatial shifts are ignored in the loss. With one channel and
+    ``axes="time"``, the task is equivalent to :class:`~braindecode_pars.pretext.PARS`.
 
     Parameters
     ----------

@@ -50,18 +50,17 @@ def frequency_bands(patch_size: int) -> list[tuple[int, int]]:
 class SpectralMAE(MaskedGridTask):
     r"""Masked autoencoder that predicts log power spectra of masked patches on one channel.
 
-    This pretext task is like :class:`~braindecode_pars.pretext.MAE`, but it predicts the log power
-    spectrum of the masked patches instead of their samples. The encoder therefore has to represent
-    oscillations and how their power changes over time. Samples are less suitable as targets: the
-    phase of an oscillation cannot be inferred from other patches, and most of the squared error of
-    samples is in the low-frequency components, which have the largest amplitude. The task is not
-    part of the paper.
+    As in :class:`~braindecode_pars.pretext.MAE`, patches are masked and reconstructed, but the
+    target is the log power spectrum of a masked patch instead of its samples. The encoder therefore
+    has to represent oscillations and how their power changes over time. Samples are less suitable
+    as targets, because the phase of an oscillation cannot be inferred from other patches. In
+    addition, low-frequency components have the largest amplitude and dominate the squared error of
+    samples. The task is not part of the paper.
 
     The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of each masked patch. Each
     frequency is standardized with its mean and standard deviation over all patches of the batch, so
-    that the chance-level loss is 1. As a result, the target does not contain the spectrum that is
-    common to all signals, but only deviations from it, which are specific to a channel, a subject
-    or a state.
+    that the chance-level loss is 1. The spectrum that is common to all signals is thus removed. The
+    target contains the deviations from it, which are specific to a channel, a subject or a state.
 
     The loss is the mean squared error in each frequency band, averaged over the bands
     (:func:`~braindecode_pars.pretext.spectral.frequency_bands`). With one-second patches, delta
@@ -96,10 +95,10 @@ class SpectralMAE(MaskedGridTask):
 
     Notes
     -----
-    The weight of frequency :math:`k` in the squared error is :math:`w_k^2 = K / (B\, n_k)`, where
-    :math:`K` is the number of frequencies, :math:`B` the number of bands and :math:`n_k` the number
-    of frequencies in the band that contains :math:`k`. It is applied by multiplying prediction and
-    target by :math:`w_k`.
+    The weight of frequency :math:`k` in the squared error is :math:`w_k^2 = K / (B\, n_k)`. Here,
+    :math:`K` is the number of frequencies, :math:`B` the number of bands, and :math:`n_k` the
+    number of frequencies in the band that contains :math:`k`. Prediction and target are multiplied
+    by :math:`w_k`.
 
     References
     ----------
@@ -175,8 +174,8 @@ class SpectralMAE(MaskedGridTask):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_masked, patch_size // 2)
-            Standardized log power spectra of the masked patches, as returned by :meth:`spectra`,
-            times the square root of the weight of each frequency.
+            Standardized log power spectra of the masked patches (:meth:`spectra`), times the square
+            root of the weight of each frequency.
         """
         patches = self.patches(x)
         order = self.random_order(x)
@@ -216,8 +215,8 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
 
     Different patches are masked in each channel. Unlike in
     :class:`~braindecode_pars.pretext.SpectralMAE`, the encoder receives mask tokens in place of the
-    masked patches, so that it can predict their spectra from the signals of other channels at the
-    same time. In all other respects, the tasks are the same.
+    masked patches. It can then predict their spectra from the signals of other channels at the same
+    time. In all other respects, the tasks are the same.
 
     Parameters
     ----------

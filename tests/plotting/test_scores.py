@@ -105,7 +105,7 @@ def test_subjects_come_before_pooled_rows(make_scores):
     ],
 )
 def test_figures_draw_the_known_chance_level(name, metric, n_classes, expected_level, make_scores):
-    names = ["_mlp", "$$"]  # shown as they are: neither hidden nor as mathematics
+    names = ["PARS", "MAE"]
     scores = make_scores(lambda row: 0.6, method=names, metric=metric, subject=["1", "2"])
     if n_classes:
         scores = scores.assign(chance=METRICS[metric].chance_level(n_classes))
