@@ -185,13 +185,13 @@ def test_a_command_of_a_page_parses(arguments):
 
 #: Where the rows and entries on the page belong, in their order: a file, and the line before them.
 PLACES = [
-    ("_common/names.py", '_entries(\n    "pretext",\n'),
-    ("_common/names.py", '_entries(\n    "datasets",\n'),
+    ("_common/names.py", '_entries(\n    "pretext.",\n'),
+    ("_common/names.py", '_entries(\n    "datasets.",\n'),
     ("recordings/label_files.py", "LABEL_SOURCES = (\n"),
-    ("_common/names.py", "    for metric in (\n"),
+    ("_common/names.py", "METRICS = _by_name(\n"),
     ("evaluation/metrics.py", "_LABEL_METRICS: dict[str, Callable[..., torch.Tensor]] = {\n"),
     ("../tests/evaluation/test_metrics.py", '    ("name", "reference"),\n    [\n'),
-    ("_common/names.py", '_entries(\n    "baselines",\n'),
+    ("_common/names.py", 'BASELINES = _entries(\n    "",\n'),
     ("baselines/methods.py", "_LINEAR: dict[str, _Linear] = {\n"),
 ]
 

@@ -167,7 +167,8 @@ def score_predictions(
     y_true, y_pred = checked_labels(y_true, "true"), checked_labels(y_pred, "predicted")
     check_consistent_length(y_true, y_pred)
     if metric in PROBABILITY_METRICS:
-        values, expected_shape = np.asarray(probabilities), (len(y_true), len(classes or ()))
+        classes = [] if classes is None else [*classes]
+        values, expected_shape = np.asarray(probabilities), (len(y_true), len(classes))
         if values.shape != expected_shape:
             raise ValueError(
                 f"metric={metric!r} requires probabilities of shape (n_windows, n_classes) = "
