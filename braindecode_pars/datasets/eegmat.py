@@ -15,7 +15,6 @@ sample of this corpus. The folder ``sample_data`` contains the signals, and ``RE
 license and origin. The sample was created by ``docs/experiments/make_sample.py``.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import check_parameters, check_positive, choice, positive
-from braindecode_pars.recordings import cutting, loading, readers, recipe, search
+from braindecode_pars.recordings import cutting, loading, readers, recipe
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     SFREQ,
@@ -70,7 +69,7 @@ _AGES = (
     *(17, 24, 17, 17, 17, 17, 17, 22, 17, 20, 19, 16),
 )
 
-_NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
+_NAME = r"(?P<subject>Subject\d\d)_(?P<condition>[12])\.edf"
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
@@ -109,15 +108,10 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
-    all_recordings = [
-        loading.Recording(
-            file,
-            dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
-        )
-        for file, match in search.find_named(
-            path, _NAME, "no recording of EEGMAT", "Subject00_1.edf"
-        )
-    ]
+    conditions = {"1": "rest", "2": "arithmetic"}
+    all_recordings = loading.find_recordings(
+        path, "eegmat", "Subject00_1.edf", _NAME, convert=dict(condition=conditions.__getitem__)
+    )
     return loading.choose_subjects(all_recordings, subjects, path)
 
 

@@ -40,8 +40,7 @@ CARD: dict[str, Any] = dict(
 _EXAMPLE = "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf"
 # Up to v2, the files are in subfolders of the subject and the session.
 _LAYOUT = (
-    r"/(?P<folder>train|eval)/(?P<label>normal|abnormal)/(?P<montage>\d\d_tcp_\w+)/(?:[^/]+/){0,3}"
-    + temple.FILE
+    r"(?P<folder>train|eval)/(?P<label>normal|abnormal)/(?P<montage>\d\d_tcp_\w+)/(?:[^/]+/){0,3}"
 )
 
 
@@ -89,7 +88,7 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "label", "split")]
     ['aaaaaaaa', 'abnormal', 'test']
     """
-    all_recordings = temple.find(path, "tuab", [_LAYOUT], _EXAMPLE)
+    all_recordings = temple.find(path, "tuab", _EXAMPLE, _LAYOUT)
     return temple.divide(all_recordings, {"eval": "test"}, split_seed, subjects, path)
 
 

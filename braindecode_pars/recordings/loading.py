@@ -4,11 +4,12 @@ Subjects are selected by name. They are split at random with a seed, or accordin
 """
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import joblib
 import numpy as np
@@ -56,10 +57,90 @@ class Recording:
         """Subject, prefixed with the corpus if the description contains a corpus."""
         return in_corpus(self.description.get("corpus"), self.subject)
 
+    def described(self, **entries: Any) -> Self:
+        """Return the recording with further entries in the description."""
+        return replace(self, description={**self.description, **entries})
+
+
+R = TypeVar("R", bound=Recording)
+
+
+def find_recordings(
+    path: str | Path,
+    corpus: str,
+    example: str,
+    *layouts: str,
+    convert: Mapping[str, Callable[[str], Any]] | None = None,
+) -> list[Recording]:
+    """List the recordings of a corpus in a folder, without opening the files.
+
+    Parameters
+    ----------
+    path : path
+        Folder that contains the recordings, in any subfolder.
+    corpus : str
+        Name of the recipe, for the description of the recordings.
+    example : str
+        Example of a recording path in the corpus, for the error message.
+    *layouts : str
+        Regular expressions that match the last parts of a path, with ``/`` as separator. Named
+        groups are added to the description of the recording; the group ``subject`` is required.
+    convert : mapping of str to callable | None
+        Functions that convert the text of named groups, such as ``{"run": int}``.
+
+    Returns
+    -------
+    list of Recording
+        Recordings, sorted by path.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder contains no recording of the corpus.
+    PermissionError
+        If a folder cannot be listed.
+    ValueError
+        If two recordings have the same file name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.loading import find_recordings
+    >>> layout = r"S(?P<subject>\\d{3})R(?P<run>\\d\\d)\\.edf"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "S007R04.edf").touch()
+    ...     [file] = find_recordings(folder, "mine", "S001R04.edf", layout, convert={"run": int})
+    >>> file.description
+    {'subject': '007', 'corpus': 'mine', 'run': 4}
+    """
+    folder = Path(path).expanduser()
+    patterns = [re.compile(f"/{layout}$") for layout in layouts]
+    recordings: dict[str, Recording] = {}
+    for file in search.list_files(folder):
+        # Layouts may contain folders of the corpus, and ``path`` may be one of these folders.
+        absolute_path = file.absolute().as_posix()
+        match = next(filter(None, (p.search(absolute_path) for p in patterns)), None)
+        if match is None:
+            continue
+        if first := recordings.get(file.name):
+            raise ValueError(
+                f"{path} contains two recordings named {file.name}: {first.file} and {file}. "
+                "Remove one of them, or pass a folder that contains only one of them."
+            )
+        entries = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
+        numbers = {name: function(entries[name]) for name, function in (convert or {}).items()}
+        recordings[file.name] = Recording(file, entries | numbers)
+    if not recordings:
+        raise FileNotFoundError(
+            f"{folder} contains no recording of {corpus}. Expected files such as {example}."
+        )
+    return list(recordings.values())
+
 
 def choose_subjects(
-    recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
-) -> list[Recording]:
+    recordings: Iterable[R], subjects: Iterable | None, where: str | Path
+) -> list[R]:
     """Select the recordings of the requested subjects.
 
     Parameters
@@ -254,26 +335,23 @@ def read_corpus(
         rows += [(recording.file.name, item) for item in excluded_items]
     # Report excluded items.
     table = _table_of_excluded_items(rows, len(recordings) + len(left_out))
-    if not datasets:
-        raise ValueError(
-            f"None of {len(recordings)} recordings contains a window. Each recording is shorter "
-            "than a window, or has no requested label that is as long as a window. Pass a shorter "
-            f"window, or correct the labels.{table}"
-        )
     missing = _without_windows(datasets, unread_subjects, classes, expected)
-    if missing and on_error == "raise":
-        raise ValueError(
-            f"No windows remain for {checks.format_list(missing)}. Correct the labels, pass a "
-            "shorter window, or select other subjects or classes. To continue without these "
-            f"subjects and classes, pass on_error='warn' (--on-error warn).{table}"
-        )
     skipped = Finding("skipped_recordings", dict(n_recordings=len(recordings), reasons=failures))
     messages = [skipped.text] if failures else []
-    messages += [f"No windows remain for {checks.format_list(missing)}."] if missing else []
+    if missing or not datasets:
+        what = checks.format_list(missing) or f"all {len(recordings)} recordings"
+        messages.append(f"No windows remain for {what}.")
+    text = ("\n".join(messages) + table).strip()
+    if not datasets or (missing and on_error == "raise"):
+        raise ValueError(
+            f"{text}\nCorrect the labels, pass a shorter window, or select other subjects or "
+            "classes. To continue without windows of some subjects or classes, pass "
+            "on_error='warn' (--on-error warn)."
+        )
     if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
-        checks.warn_user(("\n".join(messages) + table).strip())
+        checks.warn_user(text)
     elif table and verbose:
-        log.info(table.strip())
+        log.info(text)
     return BaseConcatDataset(datasets)
 
 
