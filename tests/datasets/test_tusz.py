@@ -140,9 +140,7 @@ def test_a_subject_of_eval_in_dev_is_named(tmp_path):
     (file,) = tmp_path.glob("edf/dev/**/*.edf")
     for part in (file, file.with_suffix(".csv_bi")):
         part.rename(part.with_name(part.name.replace("t000", "t001")))
-    with pytest.raises(
-        ValueError, match=r"aaaaaakd \(test and (train|valid)\)"
-    ):
+    with pytest.raises(ValueError, match=r"aaaaaakd \(test and (train|valid)\)"):
         tusz.load(tmp_path)
     assert len(tusz.load(tmp_path, dev="leave_out", verbose=0)) == 1
 
