@@ -73,8 +73,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Warns
     -----
     UserWarning
-        If a recording differs in amplitude from the other recordings by a factor of more than 20,
-        or a channel from the other channels of its recording by a factor of more than 30.
+        If a recording differs in amplitude from the other recordings by a factor of more than 20.
+        If a channel differs from the other channels of its recording by a factor of more than 30.
 
     Examples
     --------

@@ -232,10 +232,10 @@ def mental_arithmetic(
 ) -> BaseConcatDataset:
     """Load the bundled sample dataset of rest vs. mental arithmetic (24 subjects, 8 channels).
 
-    The dataset contains one minute of each condition per subject, in eight channels (F3, Fz, F4,
-    T5, P3, Pz, P4, T6) at 128 Hz, filtered to 0.5-45 Hz and referenced to the average of 19
-    channels. The electrodes are over frontal, parietal and posterior temporal cortex, which is
-    active in mental arithmetic. They are distant from the eyes and from the muscles of jaw and
+    The dataset contains one minute of each condition per subject, in eight channels: F3, Fz, F4,
+    T5, P3, Pz, P4 and T6. Signals have 128 Hz, and are filtered to 0.5-45 Hz and referenced to the
+    average of 19 channels. The electrodes are over frontal, parietal and posterior temporal cortex,
+    which is active in mental arithmetic. They are distant from the eyes and from the muscles of jaw and
     temples. The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat` loads
     the full corpus.
 
@@ -263,9 +263,9 @@ def mental_arithmetic(
 
     Notes
     -----
-    The rest windows are from the last minute of the rest recording, and the arithmetic windows from
-    the first minute of the arithmetic recording, so that the two conditions are close in time. Rest
-    was recorded first in all subjects, so that part of the difference may be an effect of time.
+    The two conditions are close in time: the rest windows are from the last minute of the rest
+    recording, and the arithmetic windows from the first minute of the arithmetic recording. Rest
+    was recorded first in all subjects, so part of the difference may be an effect of time.
 
     Signals are quantized in steps of 0.5 microvolts. License: ODC-BY 1.0. Cite Zyma et al. 2019,
     Data 4(1), and Goldberger et al. 2000, Circulation 101(23).

@@ -267,7 +267,7 @@ def load(
         recording. If an electrode is missing in some recordings (with a table of excluded
         channels). If recordings or labels are excluded (with a table of excluded items). If the
         line frequency differs from ``mains``. If a recording differs in amplitude from the other
-        recordings by a factor of more than 20, or a channel from the other channels of its
+        recordings by a factor of more than 20. If a channel differs from the other channels of its
         recording by a factor of more than 30. If two recordings contain the same signals.
 
     Examples

@@ -4,7 +4,7 @@ The length of a window is 30 seconds. The target of each window is the label of 
 normal, 1 for abnormal. Channels and splits follow appendix A.3 of the paper.
 
 Files are read with MNE. :class:`braindecode.datasets.TUHAbnormal` is not used because it opens
-every file in its constructor, fails at the first damaged file, and writes the date of each
+every file in its constructor and fails at the first damaged file. It also writes the date of each
 recording to a file next to it.
 """
 

@@ -2,8 +2,9 @@
 
 The length of a window is 30 seconds. The target is 1 for seizure and 0 for background; segments
 without annotation count as background. Channels, filters and the 80/20 division follow appendix A.3
-of the paper, which specifies neither the minimum duration of seizures in a seizure window, nor the
-use of the folder ``dev``. Files are read with MNE; braindecode has no reader for this corpus.
+of the paper. The appendix does not specify the minimum duration of seizures in a seizure window,
+and the use of the folder ``dev``. Files are read with MNE; braindecode has no reader for this
+corpus.
 """
 
 from collections.abc import Iterable

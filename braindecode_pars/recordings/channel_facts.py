@@ -167,8 +167,7 @@ def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]
 def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
     """Warn if channels of type EEG have names of other signals; ``chs`` as in ``info["chs"]``."""
     by_type = [ch for ch in chs if channel_names.is_eeg_by_type(ch)]
-    names = [name for name, facts in facts_of(by_type).items() if not facts.is_brain]
-    if names:
+    if names := [ch["ch_name"] for ch in by_type if not channel_names.is_eeg(ch)]:
         checks.warn_user(
             f"{checks.format_list(names)}: the channel type is EEG, but the name indicates another "
             "signal. These channels are not used. If they are EEG, rename them; otherwise, set "

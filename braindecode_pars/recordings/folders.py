@@ -43,10 +43,10 @@ def recordings_below(root: Path) -> list[Path]:
     Warns
     -----
     UserWarning
-        If the folder contains unread files that are named like a recording (such as epochs or
-        unsupported formats), or that are at least as large as the median recording or one megabyte,
-        whichever is smaller. If the names of BIDS tables match no recording. If a header refers to
-        files with a different name.
+        If the folder contains files that are not read: files named like a recording, such as epochs
+        or unsupported formats; files as large as a recording (at least the median size, or one
+        megabyte); and BIDS tables whose names match no recording. If a header refers to files with
+        a different name.
     """
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")

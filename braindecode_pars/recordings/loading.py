@@ -115,7 +115,7 @@ def find_recordings(
     {'subject': '007', 'corpus': 'mine', 'run': 4}
     """
     folder = Path(path).expanduser()
-    patterns = [re.compile(f"/{layout}$") for layout in layouts]
+    patterns = [re.compile(f"/(?:{layout})$") for layout in layouts]
     recordings: dict[str, Recording] = {}
     for file in search.list_files(folder):
         # Layouts may contain folders of the corpus, and ``path`` may be one of these folders.

@@ -47,8 +47,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated, or if it is an EDF, BDF or WFDB file in which
-        no EEG signal has a known unit of voltage.
+        If the file is missing, damaged or truncated. If no EEG signal of an EDF, BDF or WFDB file
+        has a known unit of voltage.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated, if it has gaps (EDF+D), or if the unit of a
+        If the file is missing, damaged or truncated. If it has gaps (EDF+D). If the unit of a
         wanted signal is not V, mV or uV.
 
     Examples
@@ -216,10 +216,13 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     Returns
     -------
     signals : DataFrame
-        One row per MNE channel; annotation signals are omitted. Columns: ``label``, ``unit``
-        (physical dimension), ``is_scaled`` (whether the physical and the digital range are valid),
-        ``highpass`` and ``lowpass`` (cutoff frequencies in Hz, NaN without a filter), and ``sfreq``
-        (sampling rate in Hz).
+        One row per MNE channel; annotation signals are omitted. The columns are:
+
+        - ``label``;
+        - ``unit``: physical dimension;
+        - ``is_scaled``: whether the physical and the digital range are valid;
+        - ``highpass`` and ``lowpass``: cutoff frequencies in Hz, NaN without a filter;
+        - ``sfreq``: sampling rate in Hz.
     has_gaps : bool
         Whether there is a gap of more than one sample between data records, even if the header
         declares the file as continuous.
@@ -227,8 +230,8 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     Raises
     ------
     ValueError, TypeError
-        If a number in the header is invalid, if the duration of data records is zero, or if the
-        file is discontinuous and the time of a data record cannot be read.
+        If a number in the header is invalid, or the duration of data records is zero. If the file
+        is discontinuous and the time of a data record cannot be read.
     """
     with file.open("rb") as stream:
         start = stream.read(256).decode("latin-1")

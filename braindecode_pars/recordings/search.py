@@ -70,7 +70,7 @@ def list_files(root: Path) -> list[Path]:
     ...     [file.name for file in list_files(Path(folder))]
     ['a.edf', 'a.txt', 'b.edf']
     """
-    listed: list[Path] = []
+    paths: list[Path] = []
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -85,8 +85,8 @@ def list_files(root: Path) -> list[Path]:
             and not name.lower().endswith(_FOLDER_ENDINGS)
             and not ((path := Path(folder, name)).is_symlink() and _leads_back(path, root))
         ]
-        listed += [Path(folder, name) for name in files if not name.startswith(".")]
-    return sorted(listed)
+        paths += [Path(folder, name) for name in files if not name.startswith(".")]
+    return sorted(paths)
 
 
 def _leads_back(link: Path, root: Path) -> bool:

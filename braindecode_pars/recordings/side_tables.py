@@ -33,10 +33,10 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     """Return the BIDS table of a recording, such as sub-01_task-rest_events.tsv.
 
     A table with the name of the recording takes precedence. If there is none, the inheritance
-    principle of BIDS applies: the file name of the table contains a subset of the entities of the
-    recording, such as ``task-rest``, and the table is in the folder of the recording or in a folder
-    above, up to the folder of the dataset. The nearest folder takes precedence; within a folder,
-    the table with the most entities.
+    principle of BIDS applies. The table is in the folder of the recording or in a folder above, up
+    to the folder of the dataset. Its file name contains a subset of the entities of the recording,
+    such as ``task-rest``. The nearest folder takes precedence; within a folder, the table with the
+    most entities.
 
     Raises
     ------
