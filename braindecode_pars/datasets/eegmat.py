@@ -236,8 +236,8 @@ def mental_arithmetic(
     T5, P3, Pz, P4 and T6. Signals have 128 Hz, and are filtered to 0.5-45 Hz and referenced to the
     average of 19 channels. The electrodes are over frontal, parietal and posterior temporal cortex,
     which is active in mental arithmetic. They are distant from the eyes and from the muscles of jaw
-    and temples. The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat` loads
-    the full corpus.
+    and temples. The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat`
+    loads the full corpus.
 
     Parameters
     ----------
