@@ -30,6 +30,7 @@ from braindecode.datasets import EEGWindowsDataset
 from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.checks import format_list
 from braindecode_pars._common.sleep_stages import stage_of
+from braindecode_pars._common.tables import check_table
 from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe
 from braindecode_pars.recordings.side_tables import read_table, times_in
 
@@ -180,10 +181,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
     scoring = file.with_name(f"{stem}_acq-scoring_events.tsv")
     table = read_table(scoring, scoring.parent)
     column = next((c for c in table if c.startswith(("staging", "scoring"))), "staging")
-    if not {"onset", column} <= set(table):
-        raise ValueError(
-            f"{scoring.name} must have the columns onset and staging, got {', '.join(table)}."
-        )
+    check_table(table, scoring.name, ["onset", column])
     codes = table[column].str.removesuffix(".0")
     stages = codes.map(lambda code: _CODES.get(code, stage_of(code)))
     if stages.isna().all():

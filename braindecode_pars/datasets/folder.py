@@ -357,12 +357,11 @@ def _with_origin(root: Path, chosen: Sequence[loading.R]) -> list[loading.R]:
     file = root / "participants.tsv"
     participants = side_tables.read_table(file, root) if file.is_file() else pd.DataFrame()
     site = next((name for name in participants if name in _SITES), "site")
-    entries = {}
-    for entry, column in {"site": site, "split": "split"}.items():
-        if {column, "participant_id"} <= {*participants}:
-            known = participants.dropna(subset=[column])
-            pairs = zip(known["participant_id"], known[column], strict=True)
-            entries[entry] = loading.by_subject(pairs, str(file))
+    entries = {
+        entry: loading.column_by_subject(participants, column, str(file))
+        for entry, column in {"site": site, "split": "split"}.items()
+        if column in participants
+    }
     public = [public_subject(recording.file.name) for recording in chosen]
     corpora = public_corpora(public) if all(public) else []
     with_origin = []

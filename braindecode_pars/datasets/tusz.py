@@ -17,6 +17,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import check_parameters, choice, positive
+from braindecode_pars._common.tables import check_table
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings import cutting, loading, preparation, recipe
 
@@ -227,15 +228,12 @@ def read_seizures(file: Path) -> np.ndarray:
     array([[ 36.8868, 183.3055]])
     """
     table = pd.read_csv(file, comment="#", skipinitialspace=True)
-    missing = {"start_time", "stop_time", "label"}.difference(table)
-    if missing or table.empty or table["label"].isna().any():
-        raise ValueError(
-            f"the annotation file {file.name} is empty or truncated. Expected the columns channel, "
-            "start_time, stop_time, label and confidence."
-        )
+    check_table(table, file.name, ["start_time", "stop_time", "label"])
     times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
-    if not (times[:, 0] <= times[:, 1]).all():  # False for NaN as well
-        raise ValueError(f"{file.name} contains an annotation that stops before it starts.")
+    if not (times[:, 0] <= times[:, 1]).all() or table["label"].isna().any():  # also for NaN
+        raise ValueError(
+            f"{file.name} is truncated, or contains an annotation that stops before it starts."
+        )
     return times[table["label"].str.strip() != "bckg"]
 
 

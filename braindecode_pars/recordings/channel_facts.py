@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import mne
 import pandas as pd
 
-from braindecode_pars._common import channel_names, checks, subjects
+from braindecode_pars._common import channel_names, checks, subjects, tables
 from braindecode_pars.recordings import cutting, side_tables
 
 #: Conversion factors to volts. MNE reads any other unit of an EDF or BDF file as volts.
@@ -214,10 +214,7 @@ def with_table(
 def _read_channels_table(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     """Read type and status of channels from a BIDS table, in upper case; NaN if missing."""
     table = side_tables.read_table(file, file.parent)
-    if "name" not in table:
-        raise ValueError(
-            f"{file} must have a column 'name', got the columns {checks.format_list(list(table))}."
-        )
+    tables.check_table(table, str(file), ["name"])
     table = table.dropna(subset=["name"]).set_index("name")
     rows = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
     rows = rows.apply(lambda column: column.str.upper())

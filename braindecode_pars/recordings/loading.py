@@ -521,16 +521,10 @@ def set_splits(
     >>> sorted(windows.split("split"))
     ['test', 'train', 'valid']
     """
-    pairs: Iterable[tuple[Any, str]]
     if isinstance(splits, Mapping):
-        pairs = splits.items()
-    else:  # ignore subjects without a split in the file
-        table = side_tables.read_table(splits, Path())
-        column = "participant_id" if "participant_id" in table else "subject"
-        tables.check_table(table, str(splits), (column, "split"))
-        table = table.dropna(subset=["split"])
-        pairs = zip(table[column], table["split"], strict=True)
-    split_of = by_subject(pairs, "splits")
+        split_of = by_subject(splits.items(), "splits")
+    else:
+        split_of = column_by_subject(side_tables.read_table(splits, Path()), "split", str(splits))
     # Keys of each subject; a name with a corpus prefix takes precedence over the name alone.
     names = [
         (subject_key(in_corpus(desc.get("corpus"), desc["subject"])), subject_key(desc["subject"]))
@@ -547,6 +541,14 @@ def set_splits(
         )
     windows_ds.set_description({"split": new_splits}, overwrite=True)
     return windows_ds
+
+
+def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str, str]:
+    """Return the value of each subject in a column of a table; empty cells are ignored."""
+    name = "participant_id" if "participant_id" in table else "subject"
+    tables.check_table(table, where, (name, column))
+    table = table.dropna(subset=[column])
+    return by_subject(zip(table[name], table[column], strict=True), where)
 
 
 def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:

@@ -178,7 +178,7 @@ def test_the_table_makes_no_eeg_of_a_signal_without_a_scale(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text.replace("name", "label", 1), "column 'name', got"),
+        (lambda text: text.replace("name", "label", 1), "lacks the required columns name"),
         (lambda text: text + "T8\tEOG\tuV\tgood\n", "'T8' .*twice"),
         (lambda text: text + "O1\tEEG\tuV\tgood\tx\n", "line 8"),
     ],
