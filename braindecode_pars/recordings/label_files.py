@@ -378,9 +378,10 @@ def _labeled_files(rows: pd.DataFrame) -> list[LabeledFile]:
     onsets = rows["onset"].astype(object).where(rows["onset"].notna(), None)
     labeled_files = []
     for file, table in rows.assign(onset=onsets).groupby("file"):
-        segments = zip(table["onset"], table["duration"], table["label"], strict=True)
         description = {"subject": table["subject"].iloc[0]} if "subject" in table else {}
-        labeled_files.append(LabeledFile(file, description, tuple(s for s in segments if s[2])))
+        table = table[table["label"] != ""]
+        segments = zip(table["onset"], table["duration"], table["label"], strict=True)
+        labeled_files.append(LabeledFile(file, description, tuple(segments)))
     return labeled_files
 
 

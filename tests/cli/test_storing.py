@@ -102,7 +102,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["tueg=tuab"], "tuab"),
         (["tueg=absent"], "TUEG from https://"),
         (["tuag=tueg"], "'eegmat', 'eesm17'"),
-        (["eesm17=empty"], "no recording of EESM17"),
+        (["eesm17=empty"], "no recording of eesm17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
