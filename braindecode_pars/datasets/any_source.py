@@ -1,6 +1,5 @@
 """Load windows from a folder, a store, a corpus, a sample dataset or a Python file."""
 
-import inspect
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -74,8 +73,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Warns
     -----
     UserWarning
-        If a recording differs in amplitude from the other recordings by a factor of more than 20,
-        or a channel from the other channels of its recording by a factor of more than 30.
+        If a recording differs in amplitude from the other recordings by a factor of more than 20.
+        If a channel differs from the other channels of its recording by a factor of more than 30.
 
     Examples
     --------
@@ -85,71 +84,42 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     >>> windows = datasets.load("my-bids", window_seconds=4)  # doctest: +SKIP
     >>> windows = datasets.load("tuab", "tuh_eeg_abnormal/v3.0.1")  # doctest: +SKIP
     """
-    data_path = None if path is None else Path(path)
-    source, folder_or_store = str(source), Path(source) if data_path is None else data_path
+    source, place = str(source), Path(source if path is None else path)
     read: Callable[..., BaseConcatDataset]
-    if source in _WITHOUT_FOLDER:
-        if data_path is not None:
-            raise ValueError(
-                f"path (--data) must be omitted for the dataset {source!r}, which is not read from "
-                f"a folder, got {data_path}."
-            )
+    if source in _WITHOUT_FOLDER and path is None:
         read = _WITHOUT_FOLDER[source]
-    elif names.lazy("datasets.is_store")(folder_or_store):
-        read = partial(_labeled_windows, folder_or_store)
-    elif source in RECIPES:
-        if data_path is None:
-            raise ValueError(
-                f"path (--data) is required for {source}: pass the folder of the corpus. Corpora "
-                "are not downloaded automatically."
-            )
-        read = partial(RECIPES[source].load, data_path)
-    elif folder_or_store.is_dir() and (data_path is None or Path(source).suffix != ".py"):
-        read = _reader_of(folder_or_store)
-    elif Path(source).suffix == ".py":
-        module = import_file(Path(source))
-        if not callable(getattr(module, "load", None)):
+    elif names.lazy("datasets.is_store")(place):
+        read = partial(load_store, place)
+    elif source in RECIPES and path is not None:
+        read = partial(RECIPES[source].load, path)
+    elif place.is_dir() and source not in RECIPES and (path is None or source[-3:] != ".py"):
+        zarr = braindecode_zarr.find_zarr(place)
+        read = partial(folder.load, place)
+        if zarr is not None:
+            read = partial(braindecode_zarr.read_zarr, zarr, preload=True)
+    elif source.endswith(".py"):
+        function = getattr(import_file(Path(source)), "load", None)
+        if function is None:
             raise ValueError(
                 f"{source} contains no function load. Define a function load that returns labeled "
                 "windows."
             )
-        read = module.load if data_path is None else partial(module.load, data_path)
+        read = function if path is None else partial(function, Path(path))
     else:
-        known = ", ".join([*_WITHOUT_FOLDER, *sorted(RECIPES)])
         raise ValueError(
-            f"Unknown dataset {source!r}. Pass one of {known}; or a folder of recordings, a store "
-            "with labels, or a Python file with a function load."
+            f"Unknown dataset {source!r}. Pass one of {', '.join(_WITHOUT_FOLDER)}; one of "
+            f"{', '.join(sorted(RECIPES))} with the folder of the corpus as path (--data); or a "
+            "folder of recordings, a store with labels, or a Python file with a function load."
         )
-    _check_arguments(read, source, settings)
     windows = read(**settings)
-    if not isinstance(read, partial) or read.func not in (folder.load, _labeled_windows):
+    if not isinstance(read, partial) or read.func not in (folder.load, load_store):
         # folder.load warns itself; for a store, fit warns.
         amplitudes.warn_of_amplitude_outliers(as_windows(windows))
     return windows
 
 
-def _reader_of(path: Path) -> Callable[..., BaseConcatDataset]:
-    """Return the function that reads a folder of recordings, or of a Zarr dataset."""
-    zarr = braindecode_zarr.find_zarr(path)
-    if zarr is None:
-        return partial(folder.load, path)
-    return partial(braindecode_zarr.read_zarr, zarr, preload=True)
-
-
-def _check_arguments(read: Callable, source: str, settings: Iterable[str]) -> None:
-    """Check the names of settings, because the TypeError of Python does not list valid names."""
-    parameters = inspect.signature(read).parameters
-    # Recipes accept any setting here and check the names themselves.
-    accepts_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    unknown = [name for name in settings if name not in parameters and not accepts_any]
-    if unknown:
-        raise TypeError(
-            f"{source} has no argument {unknown[0]!r}. Available arguments: "
-            f"{', '.join(parameters)}."
-        )
-
-
-def _labeled_windows(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
+def load_store(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
+    """Load the labeled windows of a store."""
     return names.lazy("datasets.SignalStore").open(path).select(subjects).labeled_windows()
 
 

@@ -15,7 +15,6 @@ sample of this corpus. The folder ``sample_data`` contains the signals, and ``RE
 license and origin. The sample was created by ``docs/experiments/make_sample.py``.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
 from braindecode_pars._common.checks import check_parameters, check_positive, choice, positive
-from braindecode_pars.recordings import cutting, loading, readers, recipe, search
+from braindecode_pars.recordings import cutting, loading, readers, recipe
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     SFREQ,
@@ -70,7 +69,7 @@ _AGES = (
     *(17, 24, 17, 17, 17, 17, 17, 22, 17, 20, 19, 16),
 )
 
-_NAME = re.compile(r"(Subject\d\d)_([12])\.edf")
+_NAME = r"(?P<subject>Subject\d\d)_(?P<condition>[12])\.edf"
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
@@ -109,15 +108,10 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
-    all_recordings = [
-        loading.Recording(
-            file,
-            dict(subject=match[1], corpus="eegmat", condition=CARD["classes"][int(match[2]) - 1]),
-        )
-        for file, match in search.find_named(
-            path, _NAME, "no recording of EEGMAT", "Subject00_1.edf"
-        )
-    ]
+    conditions = {"1": "rest", "2": "arithmetic"}
+    all_recordings = loading.find_recordings(
+        path, "eegmat", "Subject00_1.edf", _NAME, convert=dict(condition=conditions.__getitem__)
+    )
     return loading.choose_subjects(all_recordings, subjects, path)
 
 
@@ -238,12 +232,12 @@ def mental_arithmetic(
 ) -> BaseConcatDataset:
     """Load the bundled sample dataset of rest vs. mental arithmetic (24 subjects, 8 channels).
 
-    The dataset contains one minute of each condition per subject, in eight channels (F3, Fz, F4,
-    T5, P3, Pz, P4, T6) at 128 Hz, filtered to 0.5-45 Hz and referenced to the average of 19
-    channels. The electrodes are over frontal, parietal and posterior temporal cortex, which is
-    active in mental arithmetic. They are distant from the eyes and from the muscles of jaw and
-    temples. The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat` loads
-    the full corpus.
+    The dataset contains one minute of each condition per subject, in eight channels: F3, Fz, F4,
+    T5, P3, Pz, P4 and T6. Signals have 128 Hz, and are filtered to 0.5-45 Hz and referenced to the
+    average of 19 channels. The electrodes are over frontal, parietal and posterior temporal cortex,
+    which is active in mental arithmetic. They are distant from the eyes and from the muscles of jaw
+    and temples. The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat`
+    loads the full corpus.
 
     Parameters
     ----------
@@ -269,9 +263,9 @@ def mental_arithmetic(
 
     Notes
     -----
-    The rest windows are from the last minute of the rest recording, and the arithmetic windows from
-    the first minute of the arithmetic recording, so that the two conditions are close in time. Rest
-    was recorded first in all subjects, so that part of the difference may be an effect of time.
+    The two conditions are close in time: the rest windows are from the last minute of the rest
+    recording, and the arithmetic windows from the first minute of the arithmetic recording. Rest
+    was recorded first in all subjects, so part of the difference may be an effect of time.
 
     Signals are quantized in steps of 0.5 microvolts. License: ODC-BY 1.0. Cite Zyma et al. 2019,
     Data 4(1), and Goldberger et al. 2000, Circulation 101(23).

@@ -9,8 +9,8 @@ The scoring starts at lights off. Onsets are relative either to lights off or to
 recording. To distinguish the two cases, the first onset is compared with the event "Lights Off" in
 the events of the recording.
 
-Files are read with :func:`mne_bids.read_raw_bids`.
-:class:`braindecode.datasets.BIDSDataset` also uses this function, but opens every file in its
+Files are read with MNE, together with their BIDS tables.
+:class:`braindecode.datasets.BIDSDataset` is not used because it opens every file in its
 constructor and cannot read a scoring from a separate file.
 
 Windows and filters follow appendix A.3 of the paper, which counts 7,390 windows. Channel names
@@ -18,13 +18,11 @@ and stage codes follow the public readers of the corpus. The paper fine-tunes wi
 noise on random channels, see :class:`~braindecode_pars.estimators.ChannelNoise`.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import mne
-import mne_bids
 import numpy as np
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
@@ -32,7 +30,8 @@ from braindecode.datasets import EEGWindowsDataset
 from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.checks import format_list
 from braindecode_pars._common.sleep_stages import stage_of
-from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
+from braindecode_pars._common.tables import check_table
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe
 from braindecode_pars.recordings.side_tables import read_table, times_in
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
@@ -56,7 +55,7 @@ CARD: dict[str, Any] = dict(
 
 #: Length of a window in seconds.
 WINDOW_SECONDS = 30.0
-_NAME = re.compile(r"sub-([^_]+)_ses-([^_]+)_task-sleep_.*eeg\.set")
+_NAME = r"sub-(?P<subject>[^_/]+)_ses-(?P<session>[^_/]+)_task-sleep_[^/]*eeg\.set"
 
 #: Stage of each code in the scoring. Other codes, such as 7 (artifact) and 8 (unknown), are
 #: dropped.
@@ -100,13 +99,8 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': '001', 'corpus': 'eesm17', 'session': '001'}
     """
-    named_files = search.find_named(
-        path, _NAME, "no recording of EESM17", "sub-001_ses-001_task-sleep_eeg.set"
-    )
-    all_recordings = [
-        loading.Recording(file, dict(subject=match[1], corpus="eesm17", session=match[2]))
-        for file, match in named_files
-    ]
+    example = "sub-001_ses-001_task-sleep_eeg.set"
+    all_recordings = loading.find_recordings(path, "eesm17", example, _NAME)
     return loading.choose_subjects(all_recordings, subjects, path)
 
 
@@ -136,14 +130,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     >>> first = datasets.eesm17.recordings("ds004348")[0]  # doctest: +SKIP
     >>> raw = datasets.eesm17.prepare(first)  # doctest: +SKIP
     """
-    # Ignore warnings about unknown BIDS channel types, which do not affect the ear channels.
-    with readers.short_errors():
-        raw = mne_bids.read_raw_bids(
-            mne_bids.get_bids_path_from_fname(recording.file, verbose="error"),
-            on_ch_mismatch="reorder",
-            verbose="error",
-        )
-        raw.load_data(verbose="error")
+    raw = readers.read_with_tables(recording.file)
     preparation.pick_electrodes(raw, CHANNELS)
     if np.isnan(raw.get_data()).any():
         fill = dict(limit_direction="both")
@@ -189,33 +176,22 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
 
 def _read_scoring(file: Path) -> mne.Annotations:
     """Read the sleep stages, with onsets in seconds relative to the start of the recording."""
-    # The stages are in the scoring file if there is one, otherwise in the events of the recording.
     stem = file.name.removesuffix("_eeg.set")
     events = file.with_name(f"{stem}_events.tsv")
     scoring = file.with_name(f"{stem}_acq-scoring_events.tsv")
-    source = scoring if scoring.is_file() else events
-    if not source.is_file():
-        raise ValueError(
-            f"the scoring is missing: neither {scoring.name} nor {events.name} exists."
-        )
-
-    # The column is staging or scoring in scoring files, and trial_type in other events.
-    table = read_table(source, source.parent)
-    column = next((c for c in table if c.startswith(("staging", "scoring"))), "trial_type")
-    if not {"onset", column} <= set(table):
-        raise ValueError(
-            f"{source.name} must have the columns onset and staging, got {', '.join(table)}."
-        )
+    table = read_table(scoring, scoring.parent)
+    column = next((c for c in table if c.startswith(("staging", "scoring"))), "staging")
+    check_table(table, scoring.name, ["onset", column])
     codes = table[column].str.removesuffix(".0")
     stages = codes.map(lambda code: _CODES.get(code, stage_of(code)))
     if stages.isna().all():
         raise ValueError(
-            f"{source.name} contains no sleep stage ({', '.join(_CODES)}, or names such as N2), "
+            f"{scoring.name} contains no sleep stage ({', '.join(_CODES)}, or names such as N2), "
             f"only {format_list(sorted(set(codes.dropna())))}."
         )
 
-    onsets, durations = times_in(table.fillna({"onset": "none"}), source.name)
-    if source == scoring and events.is_file():
+    onsets, durations = times_in(table.fillna({"onset": "none"}), scoring.name)
+    if events.is_file():
         # The first scored window starts at lights off. If its onset is closer to 0 than to lights
         # off, onsets are relative to lights off.
         event_table = read_table(events, events.parent)

@@ -6,9 +6,8 @@ per labeled segment, per file or per subject; or the path of the file.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -97,38 +96,31 @@ def recordings(path: str | Path, *, subject: search.Subject = None) -> list[load
     """
     root = Path(path).expanduser()
     files = folders.recordings_below(root)
-    named = _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
-    if subject is None:
-        search.check_guessed_subjects(root, [r.file.relative_to(root) for r in named])
-    return named
+    return _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
 
 
 def _with_subjects(
-    root: Path, all_recordings: Iterable[loading.Recording], subject: search.Subject
-) -> list[loading.Recording]:
+    root: Path, all_recordings: Sequence[loading.R], subject: search.Subject
+) -> list[loading.R]:
     """Return recordings with the subject in the description, in normalized Unicode.
 
     The subject is read from the labels if possible, otherwise from the path.
     """
-    subject_of, named = _subject_of(root, subject), []
+    find = search.subject_finder(subject)
+    unnamed = [r.file.relative_to(root) for r in all_recordings if "subject" not in r.description]
+    if unnamed and subject is None:
+        search.check_guessed_subjects(root, unnamed)
+    if all_recordings and not unnamed and subject is not None:
+        raise ValueError(
+            f"subject={subject!r} must be omitted, because the labels already contain the subjects."
+        )
+    named = []
     for recording in all_recordings:
         name = recording.description.get("subject")
-        name = subject_of(recording.file) if name is None else normalized(name)
-        named.append(replace(recording, description={"subject": name}))
+        if name is None:
+            name = find(recording.file.relative_to(root))
+        named.append(recording.described(subject=normalized(name)))
     return named
-
-
-def _subject_of(root: Path, subject: search.Subject) -> Callable[[Path], Any]:
-    """Return a function that derives the subject of a file; errors contain the file name."""
-    find = search.subject_finder(subject)
-
-    def subject_of(file: Path) -> Any:
-        try:
-            return normalized(find(file.relative_to(root)))
-        except ValueError as error:
-            raise ValueError(f"The subject of {file} cannot be determined: {error}") from error
-
-    return subject_of
 
 
 def load(
@@ -271,12 +263,12 @@ def load(
     Warns
     -----
     UserWarning
-        If tables such as ``_events.tsv`` belong to no recording, or ``participants.tsv`` cannot be
-        read. If an electrode is missing in some recordings (with a table of excluded channels). If
-        recordings or labels are excluded (with a table of excluded items). If the line frequency
-        differs from ``mains``. If a recording differs in amplitude from the other recordings by a
-        factor of more than 20, or a channel from the other channels of its recording by a factor of
-        more than 30. If two recordings contain the same signals.
+        If files in the folder are not read, such as other formats, or tables that belong to no
+        recording. If an electrode is missing in some recordings (with a table of excluded
+        channels). If recordings or labels are excluded (with a table of excluded items). If the
+        line frequency differs from ``mains``. If a recording differs in amplitude from the other
+        recordings by a factor of more than 20. If a channel differs from the other channels of its
+        recording by a factor of more than 30. If two recordings contain the same signals.
 
     Examples
     --------
@@ -311,24 +303,27 @@ def load(
     channels = None if channels is None else check_channels(channels)
     root = Path(path).expanduser()
     files = folders.recordings_below(root)
-    labeled, left_out = _labeled_files(root, files, labels, labels_from, label_column, subject)
-    are_named = labeled is not None and all("subject" in r.description for r in labeled)
-    if are_named and subject is not None:
-        raise ValueError(
-            f"subject={subject!r} must be omitted, because the labels already contain the subjects."
-        )
-    named = _with_subjects(
-        root, labeled or [loading.Recording(file, {}) for file in files], subject
+    find = search.subject_finder(subject)
+    labeled = label_files.labels_of_files(
+        labels, root, files, label_column, lambda file: find(file.relative_to(root)), labels_from
     )
-    chosen = loading.choose_subjects(named, subjects, path)
-    if subject is None and not are_named:
-        search.check_guessed_subjects(root, [r.file.relative_to(root) for r in chosen])
+    why = "no row in the table of labels"
+    if labels_from is not None:
+        why = f"labels_from={labels_from!r} does not match the path"
+    left_out = dict.fromkeys(sorted({*files} - {recording.file for recording in labeled}), why)
+    if not labeled:
+        raise ValueError(
+            f"No recording in {root} has a label. For example, {files[0].name}: {why}."
+        )
+    chosen = loading.choose_subjects(_with_subjects(root, labeled, subject), subjects, path)
     # Read the annotations of all files, so that the length of windows and the targets do not depend
     # on the selected subjects.
-    reads_durations = labeled is None and (labels is None or window_seconds is None)
-    durations = label_files.durations_in(files) if reads_durations else {}
+    are_listed = isinstance(labels, Sequence | Mapping) and not isinstance(labels, str)
+    durations: dict[str, list[float]] = {}
+    if not are_listed or window_seconds is None:
+        durations = label_files.durations_in(labeled)
     names, targets, window_seconds = label_files.classes_and_targets(
-        labels, classes, labeled, durations, window_seconds
+        labels if labels_from is None else labels_from, classes, durations, window_seconds
     )
     chosen = _with_origin(root, chosen)
     read_kwargs: dict[str, Any] = dict(names=names, window_seconds=window_seconds)
@@ -354,52 +349,20 @@ def load(
     return windows if splits is None else loading.set_splits(windows, splits)
 
 
-def _labeled_files(
-    root: Path,
-    files: Sequence[Path],
-    labels: label_files.Labels,
-    labels_from: str | None,
-    column: str,
-    subject: search.Subject,
-) -> tuple[list[label_files.LabeledFile] | None, dict[Path, str]]:
-    """Return files with labels from a table or from paths, and the reasons for excluded files."""
-    if labels_from is None:
-        labeled = label_files.labels_of_files(
-            labels, root, files, column, _subject_of(root, subject)
-        )
-    elif labels is None and column == "label":
-        labeled = label_files.labels_in_paths(labels_from, root, files)
-    else:
-        raise ValueError(
-            f"labels_from={labels_from!r} cannot be combined with labels={labels!r} or "
-            f"label_column={column!r}. Pass either labels_from (--labels-from) for labels in file "
-            "names, or labels (--labels) for labels in a table."
-        )
-    if labeled is None:
-        return None, {}
-    left_out = {file.file: file.why_unlabeled for file in labeled if file.why_unlabeled}
-    if len(left_out) == len(labeled):
-        file, why = next(iter(left_out.items()))
-        raise ValueError(
-            f"No recording in {root} has a label. For example, {file.name}: {why}. Correct the "
-            "labels."
-        )
-    return [file for file in labeled if file.file not in left_out], left_out
-
-
-def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loading.Recording]:
+def _with_origin(root: Path, chosen: Sequence[loading.R]) -> list[loading.R]:
     """Add the file path, and the site and split of the subject, to the descriptions.
 
     The corpus is added if the names of all files are file names of one public corpus.
     """
-    participants, entries = _corpus_subjects(root), {}
-    site = next((name for name in participants if name in _SITES), None)
-    for entry, column in {"site": site, "split": "split"}.items():
-        if {column, "participant_id"} <= {*participants}:
-            known = participants.dropna(subset=[column]).drop_duplicates()
-            by_key = known.groupby(known["participant_id"].map(subject_key))[column]
-            entries[entry] = by_key.agg(lambda values: ", ".join(dict.fromkeys(values))).to_dict()
-    public = [public_subject(r.file.name) for r in chosen]
+    file = root / "participants.tsv"
+    participants = side_tables.read_table(file, root) if file.is_file() else pd.DataFrame()
+    site = next((name for name in participants if name in _SITES), "site")
+    entries = {
+        entry: loading.column_by_subject(participants, column, str(file))
+        for entry, column in {"site": site, "split": "split"}.items()
+        if column in participants
+    }
+    public = [public_subject(recording.file.name) for recording in chosen]
     corpora = public_corpora(public) if all(public) else []
     with_origin = []
     for recording in chosen:
@@ -408,22 +371,12 @@ def _with_origin(root: Path, chosen: Iterable[loading.Recording]) -> list[loadin
             origin["corpus"] = corpora[0]
         key = subject_key(recording.subject)
         origin |= {entry: values.get(key) for entry, values in entries.items()}
-        with_origin.append(replace(recording, description={**recording.description, **origin}))
+        with_origin.append(recording.described(**origin))
     return with_origin
 
 
-def _corpus_subjects(root: Path) -> pd.DataFrame:
-    """Read the table of participants of a BIDS dataset; empty if it cannot be read."""
-    table = root / "participants.tsv"
-    try:
-        return side_tables.read_table(table, root) if table.is_file() else pd.DataFrame()
-    except ValueError as error:
-        checks.warn_user(f"Sites and splits of subjects are unknown: {error}")
-        return pd.DataFrame()
-
-
 def _first_look(
-    chosen: Sequence[loading.Recording],
+    chosen: Sequence[label_files.LabeledFile],
     reference: str | None,
     filters: Mapping[str, Any],
     verbose: int,
@@ -452,7 +405,7 @@ def _first_look(
 
 
 def _labeled(
-    recording: loading.Recording,
+    recording: label_files.LabeledFile,
     *,
     names: Mapping[str, str],
     window_seconds: float,
@@ -462,7 +415,7 @@ def _labeled(
 
     Channel types are read from the BIDS table if there is one.
     """
-    segments = recording.segments if isinstance(recording, label_files.LabeledFile) else None
+    segments = recording.segments
     if segments is not None and not any(label in names for *_, label in segments):
         reason = "no label of the requested classes"
         cutting.record_excluded("recordings", reason, 1, 1, is_requested=True)
@@ -483,7 +436,7 @@ def _labeled(
 
 
 def _read(
-    recording: loading.Recording,
+    recording: label_files.LabeledFile,
     *,
     names: Mapping[str, str],
     targets: Mapping[str, int],
@@ -520,18 +473,9 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
 
     Channels are not renamed if a name indicates another reference, unless ``is_referenced``.
     """
-    eeg = channel_facts.good_eeg(raw.info["chs"], raw.info["bads"])
-    indices = channel_names.match_channels(channels, eeg)
-    missing = [name for name, index in zip(channels, indices, strict=True) if index is None]
-    if missing:
-        raise ValueError(
-            f"{len(missing)} of the {len(channels)} channels to use "
-            f"({checks.format_list(missing)}) are missing, marked as bad, or have no known unit of "
-            f"voltage. EEG channels of the recording: {checks.format_list(eeg) or 'none'}. Exclude "
-            "the recording, or pass the names of other channels (channels=, --channel)."
-            f"{channel_names.other_system(channels, raw.ch_names)}"
-        )
-    picked_names = [eeg[index] for index in indices if index is not None]
+    picked_names = preparation.find_electrodes(
+        channels, channel_facts.good_eeg(raw.info["chs"], raw.info["bads"])
+    )
     raw.pick(picked_names, verbose="error").reorder_channels(picked_names)
     pairs = [*zip(picked_names, channels, strict=True)]
     if is_referenced or all(

@@ -13,8 +13,6 @@ two classes. Therefore, a score above chance level is not sufficient evidence of
 exclude the first second, pass ``tmin=1``.
 """
 
-import logging
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ import numpy as np
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.recordings import cutting, loading, readers, recipe, search
+from braindecode_pars.recordings import cutting, loading, readers, recipe
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     check_filters,
@@ -35,8 +33,6 @@ from braindecode_pars.recordings.preparation import (
 )
 
 __all__ = ["CARD", "MONTAGES", "class_names", "cut", "load", "prepare", "recordings"]
-
-log = logging.getLogger(__name__)
 
 #: Description of the corpus and of the windows.
 CARD: dict[str, Any] = dict(
@@ -96,7 +92,7 @@ def recordings(
         Subjects to return, from 1 to 109. If None, return all subjects in the folder.
     runs : iterable of int
         Runs to return, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
-        Missing runs are skipped, and logged.
+        Missing runs are skipped.
 
     Returns
     -------
@@ -125,23 +121,19 @@ def recordings(
     runs = tuple(runs)
     if not runs or not set(runs) <= set(RUNS):
         raise ValueError(f"runs must be among the motor imagery runs {RUNS}, got {runs}.")
-    name = re.compile(rf"S(\d{{3}})R({'|'.join(f'{run:02d}' for run in runs)})\.edf")
-    not_found = f"none of the runs {', '.join(map(str, runs))} of eegmmidb"
-    all_recordings = []
-    for file, match in search.find_named(path, name, not_found, f"S001R{runs[0]:02d}.edf"):
-        subject, run = int(match[1]), int(match[2])
-        split = "train" if subject <= 70 else "valid" if subject <= 89 else "test"
-        description = dict(subject=subject, corpus="physionet_mi", run=run, split=split)
-        all_recordings.append(loading.Recording(file, description))
-    chosen = loading.choose_subjects(all_recordings, subjects, path)
-    present = {(r.subject, r.description["run"]) for r in chosen}
-    missing = {(subject, run) for subject, _ in present for run in runs} - present
-    if missing:
-        names = [f"S{subject:03d}R{run:02d}" for subject, run in sorted(missing)]
-        log.info(
-            "Skipped %d missing runs: %s.", len(missing), checks.format_list(names, max_items=6)
-        )
-    return chosen
+    texts = [f"{run:02d}" for run in runs]
+    all_recordings = loading.find_recordings(
+        path,
+        "physionet_mi",
+        f"S001R{texts[0]}.edf",
+        rf"S(?P<subject>\d{{3}})R(?P<run>{'|'.join(texts)})\.edf",
+        convert=dict(subject=int, run=int),
+    )
+    divided = [
+        r.described(split="train" if r.subject <= 70 else "valid" if r.subject <= 89 else "test")
+        for r in all_recordings
+    ]
+    return loading.choose_subjects(divided, subjects, path)
 
 
 def prepare(

@@ -120,7 +120,7 @@ def sleep(
     n_subjects : int
         Number of subjects, with one recording per subject. Subjects are numbered from 1.
     hours : float
-        Duration of each recording in hours.
+        Duration of each recording in hours, rounded to windows; at least one window.
     n_chans : int
         Number of channels, from 1 to 13. The channels have names of the 10-20 system.
     sfreq : float
@@ -165,11 +165,7 @@ def sleep(
     )
     if n_chans > len(CHANNELS):
         raise ValueError(f"n_chans must be between 1 and {len(CHANNELS)}, got {n_chans}.")
-    n_windows = round(hours * 3600 / WINDOW_SECONDS)
-    if n_windows < 1:
-        raise ValueError(
-            f"hours must be long enough for at least one 30-second window, got {hours:g}."
-        )
+    n_windows = max(round(hours * 3600 / WINDOW_SECONDS), 1)
     # One seed per subject, so that the recording of a subject does not depend on n_subjects.
     root = np.random.SeedSequence(random_state)
     return BaseConcatDataset(

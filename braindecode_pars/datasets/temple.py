@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import mne
+import pandas as pd
 
 from braindecode_pars._common.channel_names import match_channels
 from braindecode_pars.recordings import loading, preparation, readers, search
@@ -13,56 +13,17 @@ from braindecode_pars.recordings import loading, preparation, readers, search
 #: Regular expression for the file name of a recording in all corpora: subject, session, and number
 #: within the session. Subject identifiers consist of digits in releases until 2022, and of letters
 #: in later releases.
-FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf$"
+FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf"
 
 
-def find(
-    path: str | Path, corpus: str, layouts: Iterable[str], example: str
-) -> list[loading.Recording]:
-    """List the recordings whose paths match the layout of a corpus, without opening the files.
+def find(path: str | Path, corpus: str, example: str, *layouts: str) -> list[loading.Recording]:
+    """List the recordings of a corpus whose paths end with a layout and :data:`FILE`.
 
-    Parameters
-    ----------
-    path : path
-        Folder that contains the recordings, in any subfolder.
-    corpus : str
-        Name of the recipe, for the description of the recordings.
-    layouts : iterable of str
-        Regular expressions that match the end of a path, with ``/`` as separator. Each regular
-        expression ends with :data:`FILE`. The named groups are added to the description of the
-        recording; the groups ``session`` and ``token`` of :data:`FILE` are converted to integers.
-    example : str
-        Example of a recording path in the corpus, for the error message.
-
-    Returns
-    -------
-    list of Recording
-        Recordings, sorted by path.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder contains no recording of the corpus.
-    PermissionError
-        If a folder cannot be listed.
+    The parameters are those of :func:`~braindecode_pars.recordings.loading.find_recordings`.
     """
-    # A file belongs to the corpus if its path matches one of the layouts.
-    folder = Path(path).expanduser()
-    patterns = [re.compile(layout) for layout in layouts]
-    recordings = []
-    for file in search.list_files(folder, lambda name: name.endswith(".edf")):
-        # Layouts contain folders of the corpus, and ``path`` may be one of these folders.
-        absolute_path = file.absolute().as_posix()
-        match = next((m for pattern in patterns if (m := pattern.search(absolute_path))), None)
-        if match:
-            groups = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
-            numbers = {name: int(match[name]) for name in ("session", "token")}
-            recordings.append(loading.Recording(file, groups | numbers))
-    if not recordings:
-        raise FileNotFoundError(
-            f"{folder} contains no recording of this corpus. Expected files such as {example}."
-        )
-    return recordings
+    layouts = tuple(layout + FILE for layout in layouts)
+    numbers = dict(session=int, token=int)
+    return loading.find_recordings(path, corpus, example, *layouts, convert=numbers)
 
 
 def subjects_in(folder: str | Path) -> set[str]:
@@ -76,8 +37,8 @@ def subjects_in(folder: str | Path) -> set[str]:
         If a folder cannot be listed.
     """
     folder = Path(folder).expanduser()
-    files = search.list_files(folder, lambda name: re.match(FILE, name) is not None)
-    subjects = {file.name.partition("_")[0] for file in files}
+    matches = (re.fullmatch(FILE, file.name) for file in search.list_files(folder))
+    subjects = {match["subject"] for match in matches if match}
     if not subjects:
         raise FileNotFoundError(
             f"{folder} {'contains no recording' if folder.is_dir() else 'does not exist'}. "
@@ -143,11 +104,9 @@ def divide(
     for recording in recordings:
         folder = recording.description["folder"]
         split = split_of_folder.get(folder) or random_splits[recording.subject]
-        divided.append(replace(recording, description={**recording.description, "split": split}))
+        divided.append(recording.described(split=split))
     chosen = loading.choose_subjects(divided, subjects, path)
-    splits: dict[str, set[str]] = {}
-    for recording in chosen:
-        splits.setdefault(recording.subject, set()).add(recording.description["split"])
+    splits = pd.DataFrame([r.description for r in chosen]).groupby("subject")["split"].unique()
     overlapping = [f"{s} ({' and '.join(sorted(f))})" for s, f in splits.items() if len(f) > 1]
     if overlapping:
         raise ValueError(

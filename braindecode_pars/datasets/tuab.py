@@ -4,7 +4,7 @@ The length of a window is 30 seconds. The target of each window is the label of 
 normal, 1 for abnormal. Channels and splits follow appendix A.3 of the paper.
 
 Files are read with MNE. :class:`braindecode.datasets.TUHAbnormal` is not used because it opens
-every file in its constructor, fails at the first damaged file, and writes the date of each
+every file in its constructor and fails at the first damaged file. It also writes the date of each
 recording to a file next to it.
 """
 
@@ -40,8 +40,7 @@ CARD: dict[str, Any] = dict(
 _EXAMPLE = "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf"
 # Up to v2, the files are in subfolders of the subject and the session.
 _LAYOUT = (
-    r"/(?P<folder>train|eval)/(?P<label>normal|abnormal)/(?P<montage>\d\d_tcp_\w+)/(?:[^/]+/){0,3}"
-    + temple.FILE
+    r"(?P<folder>train|eval)/(?P<label>normal|abnormal)/(?P<montage>\d\d_tcp_\w+)/(?:[^/]+/){0,3}"
 )
 
 
@@ -89,7 +88,7 @@ def recordings(
     >>> [recording.description[name] for name in ("subject", "label", "split")]
     ['aaaaaaaa', 'abnormal', 'test']
     """
-    all_recordings = temple.find(path, "tuab", [_LAYOUT], _EXAMPLE)
+    all_recordings = temple.find(path, "tuab", _EXAMPLE, _LAYOUT)
     return temple.divide(all_recordings, {"eval": "test"}, split_seed, subjects, path)
 
 

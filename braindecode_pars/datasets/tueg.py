@@ -17,7 +17,7 @@ from typing import Any
 
 import mne
 
-from braindecode_pars._common.subjects import SubjectKeys, subject_key
+from braindecode_pars._common.subjects import subject_key
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings import loading, preparation, recipe
 
@@ -49,13 +49,10 @@ _FAMILY = ("tuh", "")
 _EXAMPLE = "edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000.edf"
 _SUBJECT = r"\d{3}/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/"
 _LAYOUTS = (
-    rf"/{_SUBJECT}(?P<montage>\d\d_tcp_\w+)/{temple.FILE}",
+    rf"{_SUBJECT}(?P<montage>\d\d_tcp_\w+)/",
     # Up to v1.2. TUAB v2 has similar paths, but not directly below the folder edf.
-    rf"/edf/(?P<montage>\d\d_tcp_\w+)/{_SUBJECT}{temple.FILE}",
+    rf"edf/(?P<montage>\d\d_tcp_\w+)/{_SUBJECT}",
 )
-
-#: A folder of another corpus, or a list of subjects.
-Excluded = str | PathLike | Iterable[str]
 
 
 def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
@@ -92,11 +89,11 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'aaaaaaaa', 'corpus': 'tueg', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
     """
-    return loading.choose_subjects(temple.find(path, "tueg", _LAYOUTS, _EXAMPLE), subjects, path)
+    return loading.choose_subjects(temple.find(path, "tueg", _EXAMPLE, *_LAYOUTS), subjects, path)
 
 
 def leave_out(
-    recordings: Iterable[loading.Recording], exclude: Sequence[Excluded]
+    recordings: Iterable[loading.Recording], exclude: Sequence[str | PathLike | Iterable[str]]
 ) -> tuple[list[loading.Recording], list[loading.Recording]]:
     """Separate the recordings of excluded subjects from the other recordings.
 
@@ -145,10 +142,8 @@ def leave_out(
     sources += [("a list in exclude", set(subjects)) for subjects in lists]
     for source, subjects in sources:
         _check_naming(recordings, subjects, source)
-    # Compare subjects by key, because a table may contain the subject 00000254 as the number 254.
-    keys = SubjectKeys(subject for _, subjects in sources for subject in subjects)
-    excluded = [recording for recording in recordings if recording.corpus_subject in keys]
-    return [recording for recording in recordings if recording.corpus_subject not in keys], excluded
+    # Subjects are compared by key, because a table may contain the subject 00000254 as 254.
+    return recipe.separate_subjects(recordings, [s for _, subjects in sources for s in subjects])
 
 
 def _check_naming(recordings: list[loading.Recording], subjects: set[str], source: str) -> None:

@@ -2,8 +2,9 @@
 
 The length of a window is 30 seconds. The target is 1 for seizure and 0 for background; segments
 without annotation count as background. Channels, filters and the 80/20 division follow appendix A.3
-of the paper, which specifies neither the minimum duration of seizures in a seizure window, nor the
-use of the folder ``dev``. Files are read with MNE; braindecode has no reader for this corpus.
+of the paper. The appendix does not specify the minimum duration of seizures in a seizure window,
+and the use of the folder ``dev``. Files are read with MNE; braindecode has no reader for this
+corpus.
 """
 
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common.checks import check_parameters, choice, positive
+from braindecode_pars._common.tables import check_table
 from braindecode_pars.datasets import temple
 from braindecode_pars.recordings import cutting, loading, preparation, recipe
 
@@ -39,10 +41,7 @@ CARD: dict[str, Any] = dict(
 WINDOW_SECONDS = 30.0
 
 _EXAMPLE = "edf/train/aaaaaaaa/s001_2003/02_tcp_le/aaaaaaaa_s001_t000.edf"
-_LAYOUT = (
-    r"/(?P<folder>train|dev|eval)/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/(?P<montage>\d\d_tcp_\w+)/"
-    + temple.FILE
-)
+_LAYOUT = r"(?P<folder>train|dev|eval)/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/(?P<montage>\d\d_tcp_\w+)/"
 
 #: Folders with a fixed split for each value of ``dev``. Subjects in other folders are divided.
 _FIXED_SPLITS = {
@@ -107,7 +106,7 @@ def recordings(
     ['aaaaaaaa', 'dev', 'valid']
     """
     choice(*_FIXED_SPLITS).check("dev", dev)
-    all_recordings = temple.find(path, "tusz", [_LAYOUT], _EXAMPLE)
+    all_recordings = temple.find(path, "tusz", _EXAMPLE, _LAYOUT)
     if dev == "leave_out":
         all_recordings = [r for r in all_recordings if r.description["folder"] != "dev"]
     return temple.divide(all_recordings, _FIXED_SPLITS[dev], split_seed, subjects, path)
@@ -207,9 +206,10 @@ def read_seizures(file: Path) -> np.ndarray:
 
     Raises
     ------
+    FileNotFoundError
+        If the file is missing.
     ValueError
-        If the file is missing, contains no annotation, or contains an annotation that stops
-        before it starts.
+        If the file contains no annotation, or an annotation that stops before it starts.
 
     Examples
     --------
@@ -227,21 +227,14 @@ def read_seizures(file: Path) -> np.ndarray:
     ...     read_seizures(file)
     array([[ 36.8868, 183.3055]])
     """
-    # Convert the errors of missing files, empty files and missing columns to one message.
-    try:
-        table = pd.read_csv(file, comment="#", skipinitialspace=True)
-        times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
-        is_seizure = table["label"].str.strip().ne("bckg").to_numpy(dtype=bool)
-        if not len(table) or table["label"].isna().any():
-            raise ValueError("it is empty or truncated")
-        if not (times[:, 0] <= times[:, 1]).all():  # False for NaN as well
-            raise ValueError("an annotation stops before it starts")
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    table = pd.read_csv(file, comment="#", skipinitialspace=True)
+    check_table(table, file.name, ["start_time", "stop_time", "label"])
+    times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
+    if not (times[:, 0] <= times[:, 1]).all() or table["label"].isna().any():  # also for NaN
         raise ValueError(
-            f"the annotation file {file.name} cannot be read ({error}). Expected a file with the "
-            "columns channel, start_time, stop_time, label and confidence."
-        ) from error
-    return times[is_seizure]
+            f"{file.name} is truncated, or contains an annotation that stops before it starts."
+        )
+    return times[table["label"].str.strip() != "bckg"]
 
 
 def overlap(start: np.ndarray, stop: np.ndarray, segments: np.ndarray) -> np.ndarray:

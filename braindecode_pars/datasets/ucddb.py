@@ -25,15 +25,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset, WindowsDa
 
 from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars.recordings import (
-    cutting,
-    label_files,
-    loading,
-    preparation,
-    readers,
-    recipe,
-    search,
-)
+from braindecode_pars.recordings import cutting, label_files, loading, preparation, readers, recipe
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -64,7 +56,7 @@ SAMPLE_CHANNEL = "C3-A2"
 
 #: Length of a window in seconds.
 WINDOW_SECONDS = 30.0
-_NAME = re.compile(r"(ucddb\d{3})\.rec")
+_NAME = r"(?P<subject>ucddb\d{3})\.rec"
 
 #: AASM stage of each code. Codes 4 and 5 are the stages 3 and 4 of Rechtschaffen and Kales; 6 is an
 #: artifact, and 7 or more is indeterminate.
@@ -110,10 +102,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'ucddb002', 'corpus': 'ucddb'}
     """
-    all_recordings = [
-        loading.Recording(file, dict(subject=match[1], corpus="ucddb"))
-        for file, match in search.find_named(path, _NAME, "no recording of UCDDB", "ucddb002.rec")
-    ]
+    all_recordings = loading.find_recordings(path, "ucddb", "ucddb002.rec", _NAME)
     return loading.choose_subjects(all_recordings, subjects, path)
 
 
@@ -170,8 +159,10 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
 
     Raises
     ------
+    FileNotFoundError
+        If the file of sleep stages is missing.
     ValueError
-        If the file is damaged, or a channel or the file of sleep stages is missing.
+        If the file is damaged, or a channel is missing.
 
     Examples
     --------
@@ -183,8 +174,6 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     """
     # Read the stages first, because reading the signals is slow.
     scores = recording.file.with_name(f"{recording.file.stem}_stage.txt")
-    if not scores.is_file():
-        raise ValueError(f"the file of sleep stages {scores.name} does not exist.")
     names = [_CODES.get(code, "unscored") for code in scores.read_text(encoding="utf-8").split()]
     onsets = WINDOW_SECONDS * np.arange(len(names))
     raw = prepare(recording)

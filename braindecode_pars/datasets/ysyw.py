@@ -19,7 +19,6 @@ to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe impl
 description in appendix A.3.
 """
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from wfdb.io.annotation import load_byte_pairs, proc_ann_bytes
 
 from braindecode_pars._common import sleep_stages
 from braindecode_pars._common.channel_names import electrode_name, template_montage
-from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, search
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -55,7 +54,7 @@ CARD: dict[str, Any] = dict(
 
 #: Length of a window in seconds.
 WINDOW_SECONDS = 30.0
-_NAME = re.compile(r"(tr|te)\d\d-\d{4}\.mat")
+_NAME = r"(?P<subject>(tr|te)\d\d-\d{4})\.mat"
 
 
 def recordings(
@@ -103,19 +102,13 @@ def recordings(
     >>> recording.description
     {'subject': 'te03-0094', 'corpus': 'ysyw', 'split': 'unlabeled'}
     """
-    named_files = search.find_named(
-        path, _NAME, "no recording of YSYW", "training/tr03-0005/tr03-0005.mat"
-    )
-    files = sorted((file for file, _ in named_files), key=lambda file: file.stem[:2], reverse=True)
+    example = "training/tr03-0005/tr03-0005.mat"
+    all_recordings = loading.find_recordings(path, "ysyw", example, _NAME)
     # Only labeled subjects are divided; the other records are unlabeled.
-    labeled = [file.stem for file in files if file.stem.startswith("tr")]
+    labeled = [r.subject for r in all_recordings if r.subject.startswith("tr")]
     splits = loading.split_subjects(labeled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
-    divided = [
-        loading.Recording(
-            file, dict(subject=file.stem, corpus="ysyw", split=splits.get(file.stem, "unlabeled"))
-        )
-        for file in files
-    ]
+    all_recordings.sort(key=lambda r: r.subject.startswith("te"))
+    divided = [r.described(split=splits.get(r.subject, "unlabeled")) for r in all_recordings]
     return loading.choose_subjects(divided, subjects, path)
 
 

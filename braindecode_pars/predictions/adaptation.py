@@ -113,5 +113,5 @@ def labeled_segments(
             f"--labels {labels} contains no row for any of these recordings: "
             f"{checks.format_list([*map(str, recordings)])}. Check the column 'file'."
         )
-    labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column) or ()
+    labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column)
     return {entry.file: entry.segments for entry in labeled_files}

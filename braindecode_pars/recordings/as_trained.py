@@ -311,23 +311,24 @@ def flat_clipped_durations(
     >>> durations["C3"], durations["C4"].flat, durations["C4"].clipped > 5
     (FlatClippedDuration(flat=3.0, clipped=0.0), 0.0, True)
     """
-    segments, sfreq = marks.continuous_segments(raw), float(raw.info["sfreq"])
-    durations = {}
+    sfreq, durations = float(raw.info["sfreq"]), {}
+    is_recorded = np.zeros(raw.n_times, dtype=bool)
+    is_followed = np.zeros(raw.n_times - 1, dtype=bool)  # by a sample of the same segment
+    for start, stop in marks.continuous_segments(raw):
+        is_recorded[start:stop] = True
+        is_followed[start : stop - 1] = True
     for name in names:
-        channel = raw.ch_names.index(name)
-        segment_values = []
-        for start, stop in segments:
-            # raw[name, start:stop] would also create an array of the times.
-            samples = raw.get_data([channel], start, stop, verbose="error")[0]
-            limits = [samples.min(), samples.max()]
-            segment_values.append((*_constant_values(samples), limits))
-        if not segment_values:
-            durations[name] = FlatClippedDuration(0.0, 0.0)
-            continue
-        arrays = zip(*segment_values, strict=True)
-        values, lengths, all_limits = (np.concatenate(array) for array in arrays)
-        low, high = all_limits.min(), all_limits.max()
+        # raw[name] would also create an array of the times.
+        samples = raw.get_data([raw.ch_names.index(name)], verbose="error")[0]
+        low = samples.min(where=is_recorded, initial=np.inf)
+        high = samples.max(where=is_recorded, initial=-np.inf)
+        # First and last sample of each sequence of samples that are equal to the next sample
+        equal = np.flatnonzero((samples[1:] == samples[:-1]) & is_followed)
+        first = equal[np.diff(equal, prepend=-2) > 1]
+        last = equal[np.diff(equal, append=len(samples) + 1) > 1]
+        values, lengths = samples[first], last - first + 2
         is_clipped = ((values == low) | (values == high)) & (low < high)
+        is_clipped &= lengths >= _MIN_CLIPPED_SAMPLES
         is_flat = ~is_clipped & (lengths >= _MIN_FLAT_SECONDS * sfreq)
         durations[name] = FlatClippedDuration(
             flat=float(lengths[is_flat].sum() / sfreq),
@@ -340,16 +341,6 @@ def flat_clipped_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str
     """Return the channels that are flat or clipped for more than a quarter of a recording."""
     durations = flat_clipped_durations(raw, names).items()
     return [name for name, d in durations if d.flat + d.clipped > raw.duration / 4]
-
-
-def _constant_values(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the value and length of each sequence of at least three equal samples."""
-    equal = np.flatnonzero(samples[1:] == samples[:-1])  # samples equal to the next sample
-    first = equal[np.diff(equal, prepend=-2) > 1]
-    last = equal[np.diff(equal, append=len(samples) + 1) > 1]
-    lengths = last - first + 2
-    long = lengths >= _MIN_CLIPPED_SAMPLES
-    return samples[first[long]], lengths[long]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import mne
 import pandas as pd
 
-from braindecode_pars._common import channel_names, checks, subjects
+from braindecode_pars._common import channel_names, checks, subjects, tables
 from braindecode_pars.recordings import cutting, side_tables
 
 #: Conversion factors to volts. MNE reads any other unit of an EDF or BDF file as volts.
@@ -167,8 +167,7 @@ def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]
 def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
     """Warn if channels of type EEG have names of other signals; ``chs`` as in ``info["chs"]``."""
     by_type = [ch for ch in chs if channel_names.is_eeg_by_type(ch)]
-    names = [name for name, facts in facts_of(by_type).items() if not facts.is_brain]
-    if names:
+    if names := [ch["ch_name"] for ch in by_type if not channel_names.is_eeg(ch)]:
         checks.warn_user(
             f"{checks.format_list(names)}: the channel type is EEG, but the name indicates another "
             "signal. These channels are not used. If they are EEG, rename them; otherwise, set "
@@ -215,10 +214,7 @@ def with_table(
 def _read_channels_table(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     """Read type and status of channels from a BIDS table, in upper case; NaN if missing."""
     table = side_tables.read_table(file, file.parent)
-    if "name" not in table:
-        raise ValueError(
-            f"{file} must have a column 'name', got the columns {checks.format_list(list(table))}."
-        )
+    tables.check_table(table, str(file), ["name"])
     table = table.dropna(subset=["name"]).set_index("name")
     rows = table.reindex(columns=["type", "status"]).astype(object)  # a column may be missing
     rows = rows.apply(lambda column: column.str.upper())

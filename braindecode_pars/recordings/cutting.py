@@ -132,7 +132,7 @@ def fixed_windows(
     Raises
     ------
     ValueError
-        If ``seconds`` is not positive, or shorter than one sample.
+        If ``seconds`` is not positive.
 
     Examples
     --------
@@ -147,11 +147,6 @@ def fixed_windows(
     """
     check_positive(seconds=seconds)
     length = round(seconds * raw.info["sfreq"])  # in samples
-    if length < 1:
-        raise ValueError(
-            f"seconds={seconds:g} is shorter than one sample at {raw.info['sfreq']:g} Hz. Pass "
-            "longer windows."
-        )
     segments = continuous_segments(raw)
     segment_starts = [np.arange(start, stop - length + 1, length) for start, stop in segments]
     if not sum(map(len, segment_starts)):

@@ -21,6 +21,8 @@ _RECORDING = re.compile(
 )
 #: Files of at least this size in bytes are reported if they are not read, whatever their extension.
 _LARGE = 1_000_000
+#: Endings of the BIDS tables that are read.
+_TABLES = tuple(f"_{name}.tsv" for name in side_tables.TABLES)
 #: Folders of a BIDS dataset that may contain copies of its recordings.
 _COPIES = {"derivatives", "sourcedata", "code", "stimuli"}
 
@@ -41,14 +43,14 @@ def recordings_below(root: Path) -> list[Path]:
     Warns
     -----
     UserWarning
-        If the folder contains unread files that are named like a recording (such as epochs or
-        unsupported formats), or that are at least as large as the median recording or one megabyte,
-        whichever is smaller. If a header refers to files with a different name. If BIDS tables
-        belong to no recording.
+        If the folder contains files that are not read: files named like a recording, such as epochs
+        or unsupported formats; files as large as a recording (at least the median size, or one
+        megabyte); and BIDS tables whose names match no recording. If a header refers to files with
+        a different name.
     """
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")
-    files = [f for f in search.list_files(root, lambda name: True) if not _is_copy(f, root)]
+    files = [f for f in search.list_files(root) if not _is_copy(f, root)]
     known = [file for file in files if file.name.lower().endswith(search.ENDINGS)]
     recordings = [file for file in known if search.is_recording(file)]
     search.check_signal_files(recordings)
@@ -63,39 +65,32 @@ def recordings_below(root: Path) -> list[Path]:
     # Files whose names begin with the name or the BIDS entities of a recording belong to it.
     starts = {str(file.with_name(f"{file.stem}.")) for file in recordings}
     starts |= {str(file).removesuffix(f"eeg{file.suffix}") for file in recordings}
+    # BIDS tables may have names without a recording: sub-01_run-01_events.tsv of sub-01_run-1.
+    with_tables = {folder for file in named for folder in file.parents}
     unread = [
         file.relative_to(root).as_posix()
         for file in files
         if file.absolute() not in used_files
-        and (_RECORDING.search(file.name) or _size(file) >= large)
+        and (
+            _RECORDING.search(file.name)
+            or _size(file) >= large
+            or (file.parent in with_tables and file.name.endswith(_TABLES))
+        )
         and not any(str(file)[: end.end()] in starts for end in re.finditer("[._]", str(file)))
         and file.suffix.lower() != ".hea"  # header of several segments
     ]
-    count = "1 file that is" if len(unread) == 1 else f"{len(unread)} files that are"
     text = (
-        f"{root} contains {count} not read: "
-        f"{checks.format_list(unread, max_items=8)}. Only continuous recordings are read "
-        f"({', '.join(search.ENDINGS)}). Unpack archives. Rename EDF files with another extension, "
-        "such as .rec, to .edf. Save annotations as a table. If MNE supports the format of a file, "
-        "convert it with mne.io.read_raw(file).save('P01_raw.fif')."
+        f"Files in {root} that are not read ({len(unread)}): "
+        f"{checks.format_list(unread, max_items=8) or 'none'}. Only continuous recordings are read "
+        f"({', '.join(search.ENDINGS)}), and BIDS tables whose names match a recording. Unpack "
+        "archives. Rename EDF files with another extension, such as .rec, to .edf. Save "
+        "annotations as a table. If MNE supports the format of a file, convert it with "
+        "mne.io.read_raw(file).save('P01_raw.fif')."
     )
     if not recordings:
-        extensions = ", ".join(search.ENDINGS)
-        text = text if unread else f"no file has one of the extensions {extensions}."
-        raise FileNotFoundError(f"{root} contains no recording: {text}")
+        raise FileNotFoundError(f"{root} contains no recording. {text}")
     if unread:
         checks.warn_user(text)
-    # Tables without recordings, such as sub-01_run-01_events.tsv next to sub-01_run-1_eeg.edf.
-    above = {folder for file in named for folder in file.parents if folder.is_relative_to(root)}
-    names = side_tables.TABLES
-    tables = {table for n in names for folder in above for table in folder.glob(f"*_{n}.tsv")}
-    unused_tables = [table for table in tables if table.absolute() not in used_files]
-    if unused_names := sorted(table.relative_to(root).as_posix() for table in unused_tables):
-        checks.warn_user(
-            f"{root} contains BIDS tables that are not read, because their names match no "
-            f"recording: {checks.format_list(unused_names, max_items=8)}. Rename the tables to "
-            "match their recordings."
-        )
     return recordings
 
 

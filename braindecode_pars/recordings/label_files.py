@@ -48,16 +48,11 @@ Labels: TypeAlias = (
 class LabeledFile(loading.Recording):
     """Path of a recording with its labeled segments, and its subject if the labels contain it.
 
-    ``why_unlabeled`` is the reason why the recording has no label. It is empty if a table contains
-    an empty label for the recording.
+    ``segments`` is None if the labels are in the annotations of the recording, and empty if a table
+    contains only empty labels for the recording.
     """
 
-    segments: tuple[Segment, ...] = ()
-    why_unlabeled: str = ""
-
-
-#: Reason why a recording has no label.
-_NO_ROW = "no row in the table of labels"
+    segments: tuple[Segment, ...] | None = None
 
 
 def labels_of_files(
@@ -66,8 +61,9 @@ def labels_of_files(
     files: Sequence[Path],
     column: str = "label",
     subject_of: Callable[[Path], Any] = lambda file: None,
-) -> list[LabeledFile] | None:
-    """Read the labels of files from a table; return None if the labels are in annotations.
+    labels_from: str | None = None,
+) -> list[LabeledFile]:
+    """Read the labels of files from a table or from the paths, unless they are in annotations.
 
     Parameters
     ----------
@@ -81,19 +77,22 @@ def labels_of_files(
         Column of the table that contains the labels.
     subject_of : callable
         Function that returns the subject of a file, for a table with one row per subject.
+    labels_from : str | None
+        Regular expression for labels in paths, see :func:`labels_in_paths`.
 
     Returns
     -------
-    list of LabeledFile | None
-        Labels of each file, in the order of ``files``.
+    list of LabeledFile
+        Labels of the files that have a row in the table or a matching path, sorted by path. If the
+        labels are in annotations, all files, without segments.
 
     Raises
     ------
     TypeError
         If ``labels`` has another type, or is a set, which has no order.
     ValueError
-        If the labels of a file are ambiguous, if a string is not the path of a table, or if
-        ``column`` is passed for labels that are not in a table.
+        If the labels of a file are ambiguous, if ``column`` is passed for labels that are not in a
+        table, or if both ``labels`` and ``labels_from`` are passed.
 
     Examples
     --------
@@ -105,49 +104,47 @@ def labels_of_files(
     >>> labeled.subject, labeled.segments
     ('P01', ((None, 0.0, 'rest'),))
     """
-    is_path = isinstance(labels, (str, Path))
-    if not is_path and not isinstance(labels, pd.DataFrame):
-        if column != "label":
-            raise ValueError(
-                f"label_column={column!r} (--label-column) requires labels in a table, but labels "
-                f"is {labels!r}. Pass the path of the table, such as labels='participants.tsv', or "
-                "omit label_column."
-            )
-        if labels is not None:
-            _check_ordered("labels", labels)
-        return None
-    where = str(labels) if is_path else "The table of labels"
-    if is_path and not where.lower().endswith((".csv", ".tsv")):
+    is_table = isinstance(labels, (str, Path, pd.DataFrame))
+    if (column != "label" and not is_table) or (labels_from and labels is not None):
         raise ValueError(
-            f"labels must be the path of a .csv or .tsv file, got {where!r}. To pass a list of "
-            f"labels, use labels=[{where!r}]."
+            f"Pass only one source of labels, got labels={labels!r} (--labels), label_column="
+            f"{column!r} (--label-column, only for a table) and labels_from={labels_from!r} "
+            "(--labels-from)."
         )
-    table = labels if isinstance(labels, pd.DataFrame) else side_tables.read_table(where, root)
+    if labels_from is not None:
+        return labels_in_paths(labels_from, root, files)
+    match labels:
+        case pd.DataFrame():
+            where, table = "The table of labels", labels
+        case str() | Path():
+            where, table = str(labels), side_tables.read_table(labels, root)
+        case _:
+            if labels is not None:
+                _check_ordered("labels", labels)
+            return [LabeledFile(file, {}) for file in files]
     table = side_tables.with_plain_columns(table.reset_index(drop=True), where)
     column = label_text(column).casefold()
     is_timed = len([name for name in table if side_tables.TIME.fullmatch(name)]) > 1
     keys = ["file"] if is_timed else ["file", "participant_id", "subject"]
     key = next((name for name in keys if name in table), None)
     if key is None or column not in table:
-        missing = repr(column)
-        remedy = "Pass the name of the column with the labels as label_column (--label-column)."
-        if not key:
-            missing = " or ".join(map(repr, keys))
-            remedy = f"Rename the column with the file names{' or subjects' * (len(keys) > 1)}."
-        columns = checks.format_list([*map(repr, table)])
         raise ValueError(
-            f"{where} must have a column {missing}, got the columns {columns}. {remedy}"
+            f"{where} must have a column {' or '.join(map(repr, keys))}, and the column {column!r} "
+            f"with the labels, got the columns {checks.format_list([*map(repr, table)])}. Rename "
+            "the columns, or pass the name of the column with the labels as label_column "
+            "(--label-column)."
         )
-    texts = [*map(label_text, table[column])]
+    table = table.assign(label=[*map(label_text, table[column])])
     if key == "file":
-        return _labels_by_file(table.assign(label=texts), files, where)
-    return _labels_by_subject(dict(subject=table[key], label=texts), files, where, subject_of)
+        return _labels_by_file(table, files, where)
+    return _labels_by_subject(
+        table[key].tolist(), table["label"].tolist(), files, where, subject_of
+    )
 
 
 def classes_and_targets(
     labels: Labels,
     classes: Sequence[str] | Mapping[str, str] | None,
-    labeled_files: Sequence[LabeledFile] | None,
     durations: Mapping[str, Sequence[float]],
     seconds: float | None = None,
 ) -> tuple[dict[str, str], dict[str, int], float]:
@@ -156,14 +153,12 @@ def classes_and_targets(
     Parameters
     ----------
     labels : list | dict | str | path | DataFrame | None
-        Source of the labels; for labels in annotations, the descriptions of the annotations to use,
-        or None.
+        Source of the labels: a string, path or DataFrame for labels in a table or in file names;
+        for labels in annotations, the descriptions of the annotations to use, or None.
     classes : list of str | mapping of str to str | None
         As in :func:`classes_of_labels`.
-    labeled_files : list of LabeledFile | None
-        Result of :func:`labels_of_files`.
     durations : mapping of str to list of float
-        Result of :func:`durations_in`, for labels in annotations.
+        Result of :func:`durations_in`.
     seconds : float | None
         Length of a window in seconds. If None, use 30 s; if all labels have the same duration, and
         it is shorter than 30 s, use this duration.
@@ -186,18 +181,13 @@ def classes_and_targets(
     Examples
     --------
     >>> from braindecode_pars.recordings.label_files import classes_and_targets
-    >>> classes_and_targets({"Sleep stage W": "W"}, None, None, {"Sleep stage W": [30.0]})
+    >>> classes_and_targets({"Sleep stage W": "W"}, None, {"Sleep stage W": [30.0]})
     ({'Sleep stage W': 'W'}, {'W': 0}, 30.0)
-    >>> classes_and_targets({"left": 3, "right": 7}, None, None, {"left": [4.0, 4.0]})[1:]
+    >>> classes_and_targets({"left": 3, "right": 7}, None, {"left": [4.0, 4.0]})[1:]
     ({'left': 3, 'right': 7}, 4.0)
     """
-    if labeled_files is not None:
-        rows = [row for file in labeled_files for row in file.segments]
-        names = classes_of_labels({label for *_, label in rows}, classes)
-        durations = {  # 0 for labels of the whole recording
-            name: [0.0 if onset is None else lasts for onset, lasts, label in rows if label == name]
-            for name in names
-        }
+    if isinstance(labels, (str, Path, pd.DataFrame)):
+        names = classes_of_labels(durations, classes)
     elif classes is not None:
         raise ValueError(
             "classes requires labels in a table or in file names, but the labels are in "
@@ -212,14 +202,8 @@ def classes_and_targets(
         seconds = _length(durations, durations, seconds)
         names = {name: name for name in labels_in_annotations(durations, seconds)}
     else:
-        assert not isinstance(labels, Path)  # the labels of a table are in labeled_files
         names = {label_text(label): label_text(label) for label in labels}
     names = {label: name for label, name in names.items() if label and name}  # "" for NaN or None
-    if not names:
-        raise ValueError(
-            "No labels were found: the list or the column of labels is empty. Pass at least one "
-            "label."
-        )
     if reserved := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
         raise ValueError(
             f"A class must not be named {reserved[0]!r}, because such names mark bad segments or "
@@ -239,16 +223,13 @@ def _length(
     if not len(values) or (values == 0).any() or cutting.holds_a_window(values.max(), length):
         return length
     shortest, longest = values.min(), values.max()
-    quantile = np.quantile(values, 0.05, method="lower")
     if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _MIN_DURATION:
         log.info("Using windows of %g s, because every label lasts %g s.", shortest, shortest)
         return round(float(shortest), 3) or float(shortest)
-    text = f"{round(quantile, 3) or quantile:g}"
     raise ValueError(
         f"All labels are shorter than a window of {length:g} s: {len(values)} labels last "
-        f"{shortest:g} to {longest:g} s, and 95 % of the labels last at least {text} s. Pass "
-        f"window_seconds={text} or less, or correct the durations, "
-        "which must be in seconds."
+        f"{shortest:g} to {longest:g} s (median {np.median(values):g} s). Pass a shorter "
+        "window_seconds (--window-seconds), or correct the durations, which must be in seconds."
     )
 
 
@@ -350,38 +331,22 @@ def _labels_by_file(table: pd.DataFrame, files: Sequence[Path], where: str) -> l
         )
     onsets, durations = side_tables.times_in(table, where)
     rows = table.assign(file=named, onset=onsets, duration=np.nan_to_num(durations))
-    file_rows = dict(list(rows.groupby("file", sort=False)))
-    return [
-        _labeled_file(file, file_rows[file], where)
-        if file in file_rows
-        else LabeledFile(file, {}, why_unlabeled=_NO_ROW)
-        for file in files
-    ]
-
-
-def _labeled_file(file: Path, rows: pd.DataFrame, where: str) -> LabeledFile:
-    """Return the labels of a file from its rows in a table. Empty labels are ignored."""
-    description = {}
     if "subject" in rows:
-        row_subjects = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
-        names = list(dict.fromkeys(row_subjects))
-        if len(names) > 1 or pd.isna(names[0]):
-            listed = " and ".join("none" if pd.isna(name) else str(name) for name in names)
-            raise ValueError(
-                f"{where} must contain exactly one subject for {file.name}, got {listed}. Write "
-                "the same subject in every row for this file."
-            )
-        description = {"subject": names[0]}
-    segments = [
-        (None, 0.0, row.label) if pd.isna(row.onset) else (row.onset, row.duration, row.label)
-        for row in rows.itertuples()
-        if row.label
-    ]
-    return LabeledFile(file, description, tuple(segments))
+        names = [label_text(s) or None if isinstance(s, str) else s for s in rows["subject"]]
+        rows["subject"] = pd.Series(names, rows.index, dtype=object)
+        for file, file_names in rows.groupby("file")["subject"]:
+            if file_names.isna().any() or file_names.nunique() > 1:
+                raise ValueError(
+                    f"{where} must contain exactly one subject for {file.name}, got "
+                    f"{' and '.join(map(str, file_names.unique()))}. Write the same subject in "
+                    "every row for this file."
+                )
+    return _labeled_files(rows)
 
 
 def _labels_by_subject(
-    table: Mapping[str, Iterable[Any]],
+    names: Sequence[Any],
+    labels: Sequence[str],
     files: Sequence[Path],
     where: str,
     subject_of: Callable[[Path], Any],
@@ -390,22 +355,34 @@ def _labels_by_subject(
 
     Subjects with an empty label are excluded.
     """
-    label_of = loading.by_subject(zip(table["subject"], table["label"], strict=True), where)
-    names = [subject_of(file) for file in files]
-    labels = [label_of.get(subjects.subject_key(subject)) for subject in names]
-    if all(label is None for label in labels):
+    label_of = loading.by_subject(zip(names, labels, strict=True), where)
+    file_subjects = [subject_of(file) for file in files]
+    file_labels = [label_of.get(subjects.subject_key(subject)) for subject in file_subjects]
+    rows = pd.DataFrame(dict(file=files, label=file_labels)).dropna()
+    if rows.empty:
         raise ValueError(
             f"{where} contains no row for the subjects of the recordings "
-            f"({checks.format_list([*map(str, dict.fromkeys(names))])}), only rows for "
-            f"{checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the names, "
-            "or pass subject (--subject), a regular expression that matches the subject in a path."
+            f"({checks.format_list([*map(str, dict.fromkeys(file_subjects))])}), only rows for "
+            f"{checks.format_list([*map(str, names)], max_items=5)}. Correct the names, or pass "
+            "subject (--subject), a regular expression that matches the subject in a path."
         )
-    return [
-        LabeledFile(
-            file, {}, ((None, 0.0, label),) if label else (), _NO_ROW if label is None else ""
-        )
-        for file, label in zip(files, labels, strict=True)
-    ]
+    return _labeled_files(rows.assign(onset=np.nan, duration=0.0))
+
+
+def _labeled_files(rows: pd.DataFrame) -> list[LabeledFile]:
+    """Return the labels of files from a table with one row per labeled segment.
+
+    The table has the columns ``file``, ``label``, ``onset``, ``duration`` and, optionally,
+    ``subject``. Empty labels are ignored.
+    """
+    onsets = rows["onset"].astype(object).where(rows["onset"].notna(), None)
+    labeled_files = []
+    for file, table in rows.assign(onset=onsets).groupby("file"):
+        description = {"subject": table["subject"].iloc[0]} if "subject" in table else {}
+        table = table[table["label"] != ""]
+        segments = zip(table["onset"], table["duration"], table["label"], strict=True)
+        labeled_files.append(LabeledFile(file, description, tuple(segments)))
+    return labeled_files
 
 
 def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[LabeledFile]:
@@ -424,7 +401,7 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     Returns
     -------
     list of LabeledFile
-        Label of each file, in the order of ``files``.
+        Labels of the files that match, sorted by path.
 
     Raises
     ------
@@ -448,17 +425,10 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
             "'(?P<subject>[^_/]+)_(?P<label>[^_.]+)', or '_(?P<label>[^_.]+)' if the paths do not "
             "contain the subject."
         )
-    labeled = []
-    for file in files:
-        match = expression.search(subjects.normalized(file.relative_to(root).as_posix()))
-        values = {name: label_text((match and match[name]) or "") for name in names}
-        if all(values.values()):
-            segment = (None, 0.0, values.pop("label"))
-            labeled.append(LabeledFile(file, values, (segment,)))
-        else:
-            why = f"labels_from={pattern!r} does not match the {' and '.join(names)} in the path"
-            labeled.append(LabeledFile(file, {}, why_unlabeled=why))
-    return labeled
+    paths = [subjects.normalized(file.relative_to(root).as_posix()) for file in files]
+    rows = pd.Series(paths).str.extract(expression)[names].map(label_text)
+    rows = rows.assign(file=files, onset=np.nan, duration=0.0)
+    return _labeled_files(rows[(rows[names] != "").all(axis=1)])
 
 
 def annotations_of(
@@ -564,28 +534,35 @@ LABEL_SOURCES = (
 )
 
 
-def durations_in(files: Iterable[Path]) -> dict[str, list[float]]:
-    """Return the durations of the annotations of recordings in seconds, by description.
+def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
+    """Return the durations of the labels of recordings in seconds, by label.
 
-    Annotations of gaps, and annotations that begin with "BAD" or "EDGE", are excluded.
+    The duration is 0 for a label of the whole recording. Annotations of gaps, and annotations that
+    begin with "BAD" or "EDGE", are excluded.
 
     Raises
     ------
     ValueError
-        If no annotation is found and a recording cannot be read.
+        If no label is found and a recording cannot be read.
     """
     durations: dict[str, list[float]] = {}
     unread = ""
-    for file in files:
-        try:  # warnings and errors are reported when the recording is read
-            with warnings.catch_warnings(action="ignore"):
-                annot = annotations_of(file)
-        except (ValueError, OSError) as error:
-            unread = f"{file.name}: {error}"
-            continue
-        for name, duration in zip(annot.description.tolist(), annot.duration.tolist(), strict=True):
-            if name and marks.kind_of_text(name) == "label":
-                durations.setdefault(name, []).append(duration)
+    for labeled in files:
+        segments = labeled.segments
+        if segments is None:
+            try:  # warnings and errors are reported when the recording is read
+                with warnings.catch_warnings(action="ignore"):
+                    annot = annotations_of(labeled.file)
+            except (ValueError, OSError) as error:
+                unread = f"{labeled.file.name}: {error}"
+                continue
+            rows = zip(
+                annot.onset, annot.duration.tolist(), annot.description.tolist(), strict=True
+            )
+            segments = tuple(row for row in rows if marks.kind_of_text(row[2]) == "label")
+        for onset, duration, label in segments:
+            if label:
+                durations.setdefault(label, []).append(0.0 if onset is None else duration)
     if unread and not durations:
         raise ValueError(f"The annotations of the recordings cannot be read, for example {unread}")
     return durations
@@ -608,31 +585,15 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     ------
     ValueError
         If no annotation can be used as a label.
-
-    Warns
-    -----
-    UserWarning
-        If there are several descriptions, but only annotations with one of them are as long as a
-        window.
     """
     long = {n for n, lengths in durations.items() if cutting.holds_a_window(max(lengths), seconds)}
-    if len(long) == 1 and len(durations) > 1:
-        short = {name: max(lengths) for name, lengths in durations.items() if name not in long}
-        descriptions = [f"{name!r} ({longest:g} s)" for name, longest in sorted(short.items())]
-        checks.warn_user(
-            f"Only the annotation {next(iter(long))!r} is used as a label, because all other "
-            f"annotations are shorter than a window of {seconds:g} s: "
-            f"{checks.format_list(descriptions, max_items=5)}. To use other annotations, decrease "
-            "window_seconds, or pass their descriptions as labels."
-        )
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
         raise ValueError(
             "The recordings contain no labels. Annotations are used as labels if they last at "
             f"least {seconds:g} s (one window), or have no duration. Add annotations, or pass a "
-            "table as labels (--labels); other label files, such as .st of WFDB, are not "
-            "supported. To pretrain on recordings without labels, use the commands "
-            "braindecode-pars store FOLDER STORE and braindecode-pars pretrain."
+            "table as labels (--labels). To pretrain on recordings without labels, use the "
+            "commands braindecode-pars store FOLDER STORE and braindecode-pars pretrain."
         )
     return sorted(long or instant)
 
@@ -698,12 +659,11 @@ def labels_within(
     cutting.record_excluded("labels", reason, is_short.sum(), len(annot))
     names = [classes[text] for text in annot.description]
     is_mark = annot.duration == 0
-    order = np.argsort(annot.onset, kind="stable")
-    mark_onsets = annot.onset[order][is_mark[order]]
-    mark_names = np.array(names)[order][is_mark[order]]
-    is_close = (np.diff(mark_onsets) < seconds / 2) & (mark_names[1:] != mark_names[:-1])
+    mark_names = pd.Series(names, annot.onset)[is_mark].sort_index(kind="stable")
+    is_other = mark_names.to_numpy()[1:] != mark_names.to_numpy()[:-1]
+    is_close = np.diff(mark_names.index) < seconds / 2
     # Windows of another length are trials, whose length was chosen by the user.
-    if seconds == SECONDS and is_close.any():
+    if seconds == SECONDS and (is_close & is_other).any():
         checks.warn_user(
             f"Labels without a duration are so close together that windows of {seconds:g} s "
             "share more than half of their samples with a window of another class. Pass a shorter "

@@ -4,11 +4,12 @@ Subjects are selected by name. They are split at random with a seed, or accordin
 """
 
 import logging
+import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import joblib
 import numpy as np
@@ -56,10 +57,90 @@ class Recording:
         """Subject, prefixed with the corpus if the description contains a corpus."""
         return in_corpus(self.description.get("corpus"), self.subject)
 
+    def described(self, **entries: Any) -> Self:
+        """Return the recording with further entries in the description."""
+        return replace(self, description={**self.description, **entries})
+
+
+R = TypeVar("R", bound=Recording)
+
+
+def find_recordings(
+    path: str | Path,
+    corpus: str,
+    example: str,
+    *layouts: str,
+    convert: Mapping[str, Callable[[str], Any]] | None = None,
+) -> list[Recording]:
+    """List the recordings of a corpus in a folder, without opening the files.
+
+    Parameters
+    ----------
+    path : path
+        Folder that contains the recordings, in any subfolder.
+    corpus : str
+        Name of the recipe, for the description of the recordings.
+    example : str
+        Example of a recording path in the corpus, for the error message.
+    *layouts : str
+        Regular expressions that match the last parts of a path, with ``/`` as separator. Named
+        groups are added to the description of the recording; the group ``subject`` is required.
+    convert : mapping of str to callable | None
+        Functions that convert the text of named groups, such as ``{"run": int}``.
+
+    Returns
+    -------
+    list of Recording
+        Recordings, sorted by path.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder contains no recording of the corpus.
+    PermissionError
+        If a folder cannot be listed.
+    ValueError
+        If two recordings have the same file name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from braindecode_pars.recordings.loading import find_recordings
+    >>> layout = r"S(?P<subject>\\d{3})R(?P<run>\\d\\d)\\.edf"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "S007R04.edf").touch()
+    ...     [file] = find_recordings(folder, "mine", "S001R04.edf", layout, convert={"run": int})
+    >>> file.description
+    {'subject': '007', 'corpus': 'mine', 'run': 4}
+    """
+    folder = Path(path).expanduser()
+    patterns = [re.compile(f"/(?:{layout})$") for layout in layouts]
+    recordings: dict[str, Recording] = {}
+    for file in search.list_files(folder):
+        # Layouts may contain folders of the corpus, and ``path`` may be one of these folders.
+        absolute_path = file.absolute().as_posix()
+        match = next(filter(None, (p.search(absolute_path) for p in patterns)), None)
+        if match is None:
+            continue
+        if first := recordings.get(file.name):
+            raise ValueError(
+                f"{path} contains two recordings named {file.name}: {first.file} and {file}. "
+                "Remove one of them, or pass a folder that contains only one of them."
+            )
+        entries = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
+        numbers = {name: function(entries[name]) for name, function in (convert or {}).items()}
+        recordings[file.name] = Recording(file, entries | numbers)
+    if not recordings:
+        raise FileNotFoundError(
+            f"{folder} contains no recording of {corpus}. Expected files such as {example}."
+        )
+    return list(recordings.values())
+
 
 def choose_subjects(
-    recordings: Iterable[Recording], subjects: Iterable | None, where: str | Path
-) -> list[Recording]:
+    recordings: Iterable[R], subjects: Iterable | None, where: str | Path
+) -> list[R]:
     """Select the recordings of the requested subjects.
 
     Parameters
@@ -254,26 +335,23 @@ def read_corpus(
         rows += [(recording.file.name, item) for item in excluded_items]
     # Report excluded items.
     table = _table_of_excluded_items(rows, len(recordings) + len(left_out))
-    if not datasets:
-        raise ValueError(
-            f"None of {len(recordings)} recordings contains a window. Each recording is shorter "
-            "than a window, or has no requested label that is as long as a window. Pass a shorter "
-            f"window, or correct the labels.{table}"
-        )
     missing = _without_windows(datasets, unread_subjects, classes, expected)
-    if missing and on_error == "raise":
-        raise ValueError(
-            f"No windows remain for {checks.format_list(missing)}. Correct the labels, pass a "
-            "shorter window, or select other subjects or classes. To continue without these "
-            f"subjects and classes, pass on_error='warn' (--on-error warn).{table}"
-        )
     skipped = Finding("skipped_recordings", dict(n_recordings=len(recordings), reasons=failures))
     messages = [skipped.text] if failures else []
-    messages += [f"No windows remain for {checks.format_list(missing)}."] if missing else []
+    if missing or not datasets:
+        what = checks.format_list(missing) or f"all {len(recordings)} recordings"
+        messages.append(f"No windows remain for {what}.")
+    text = ("\n".join(messages) + table).strip()
+    if not datasets or (missing and on_error == "raise"):
+        raise ValueError(
+            f"{text}\nCorrect the labels, pass a shorter window, or select other subjects or "
+            "classes. To continue without windows of some subjects or classes, pass "
+            "on_error='warn' (--on-error warn)."
+        )
     if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
-        checks.warn_user(("\n".join(messages) + table).strip())
+        checks.warn_user(text)
     elif table and verbose:
-        log.info(table.strip())
+        log.info(text)
     return BaseConcatDataset(datasets)
 
 
@@ -443,16 +521,10 @@ def set_splits(
     >>> sorted(windows.split("split"))
     ['test', 'train', 'valid']
     """
-    pairs: Iterable[tuple[Any, str]]
     if isinstance(splits, Mapping):
-        pairs = splits.items()
-    else:  # ignore subjects without a split in the file
-        table = side_tables.read_table(splits, Path())
-        column = "participant_id" if "participant_id" in table else "subject"
-        tables.check_table(table, str(splits), (column, "split"))
-        table = table.dropna(subset=["split"])
-        pairs = zip(table[column], table["split"], strict=True)
-    split_of = by_subject(pairs, "splits")
+        split_of = by_subject(splits.items(), "splits")
+    else:
+        split_of = column_by_subject(side_tables.read_table(splits, Path()), "split", str(splits))
     # Keys of each subject; a name with a corpus prefix takes precedence over the name alone.
     names = [
         (subject_key(in_corpus(desc.get("corpus"), desc["subject"])), subject_key(desc["subject"]))
@@ -469,6 +541,14 @@ def set_splits(
         )
     windows_ds.set_description({"split": new_splits}, overwrite=True)
     return windows_ds
+
+
+def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str, str]:
+    """Return the value of each subject in a column of a table; empty cells are ignored."""
+    name = "participant_id" if "participant_id" in table else "subject"
+    tables.check_table(table, where, (name, column))
+    table = table.dropna(subset=[column])
+    return by_subject(zip(table[name], table[column], strict=True), where)
 
 
 def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ import mne
 import numpy as np
 
 from braindecode_pars._common.channel_names import match_channels, other_system
-from braindecode_pars._common.checks import check_positive, instance
+from braindecode_pars._common.checks import check_positive, format_list
 from braindecode_pars.recordings import channel_facts
 from braindecode_pars.windows import marks
 from braindecode_pars.windows.preprocessing import AVERAGE
@@ -64,21 +64,32 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
     >>> pick_electrodes(raw, ["C3", "C4"]).ch_names
     ['C3', 'C4']
     """
-    for name in wanted:
-        instance("a list of names", str).check("wanted", name)
-    indices = dict(zip(wanted, match_channels(wanted, raw.ch_names), strict=True))
-    missing = [name for name, index in indices.items() if index is None]
-    if missing:
-        raise ValueError(
-            f"no channel, or more than one channel, matches {', '.join(missing)}. The recording "
-            f"has the channels {', '.join(raw.ch_names)}.{other_system(wanted, raw.ch_names)}"
-        )
-    chosen = {raw.ch_names[index]: name for name, index in indices.items() if index is not None}
-    # Pick, order, rename, and mark as EEG.
-    raw.pick(list(chosen), verbose="error").reorder_channels(list(chosen))
-    rename_channels(raw, chosen)
+    chosen = find_electrodes(wanted, raw.ch_names)
+    raw.pick(chosen, verbose="error").reorder_channels(chosen)
+    rename_channels(raw, dict(zip(chosen, wanted, strict=True)))
     raw.set_channel_types(dict.fromkeys(wanted, "eeg"), verbose="error")
     return raw
+
+
+def find_electrodes(wanted: Sequence[str], ch_names: Sequence[str]) -> list[str]:
+    """Return the channel of each electrode, in the order of ``wanted``.
+
+    Raises
+    ------
+    ValueError
+        If no channel matches an electrode, or if several channels match and none has exactly the
+        requested name.
+    """
+    indices = match_channels(wanted, ch_names)
+    missing = [name for name, index in zip(wanted, indices, strict=True) if index is None]
+    if missing:
+        raise ValueError(
+            f"{len(missing)} of {len(wanted)} channels ({format_list(missing)}) are missing or "
+            f"ambiguous. Usable channels of the recording: {format_list(ch_names) or 'none'}. "
+            "Exclude the recording, or select other channels (channels=, --channel)."
+            f"{other_system(wanted, ch_names)}"
+        )
+    return [ch_names[index] for index in indices if index is not None]
 
 
 def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:

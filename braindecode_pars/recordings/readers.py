@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,6 @@ import wfdb
 from braindecode_pars._common import checks
 from braindecode_pars.recordings import channel_facts, cutting, search, side_tables
 from braindecode_pars.windows import marks, recorded_steps
-
-#: Extensions that MNE and wfdb do not accept in upper case.
-_ONLY_LOWER_CASE = (".HEA", ".SET", ".VHDR", ".FIF.GZ")
 
 
 def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
@@ -51,8 +47,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated, or if it is an EDF, BDF or WFDB file in which
-        no EEG signal has a known unit of voltage.
+        If the file is missing, damaged or truncated. If no EEG signal of an EDF, BDF or WFDB file
+        has a known unit of voltage.
 
     Examples
     --------
@@ -77,18 +73,7 @@ def _read(file: Path, *, preload: bool) -> tuple[mne.io.BaseRaw, channel_facts.F
     """Read a recording in any format, and return the facts about its channels."""
     if problem := search.why_unreadable(file):
         raise ValueError(problem)
-    if not file.stat().st_size:
-        raise ValueError("the file is empty (0 bytes). Pass a complete recording.")
     suffix = file.suffix.lower()
-    if file.name.endswith(_ONLY_LOWER_CASE):
-        raise ValueError(
-            "files of this format must have a file extension in lower case. Rename the file."
-        )
-    if search.has_only_annotations(file):
-        raise ValueError(
-            "the file contains annotations but no signals. Pass the corresponding recording, and "
-            "its labels as a table."
-        )
     if suffix in (".edf", ".bdf"):
         raw, facts = _read_edf(file, preload=preload)
         return raw, channel_facts.without_unknown_units(facts)
@@ -97,7 +82,7 @@ def _read(file: Path, *, preload: bool) -> tuple[mne.io.BaseRaw, channel_facts.F
         return raw, channel_facts.without_unknown_units(facts)
     with short_errors(file):
         raw = mne.io.read_raw(file, preload=preload, verbose="warning")
-    if search.refers_to_split_part(file, 1):
+    if search.is_later_part(file):
         raise ValueError(
             "the file is a later part of a recording that was split into several files. Pass the "
             "first file under its original name; MNE reads the other files together with it."
@@ -124,7 +109,7 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated, if it has gaps (EDF+D), or if the unit of a
+        If the file is missing, damaged or truncated. If it has gaps (EDF+D). If the unit of a
         wanted signal is not V, mV or uV.
 
     Examples
@@ -138,8 +123,8 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     ...     try:
     ...         read_edf(file)
     ...     except ValueError as error:
-    ...         print(str(error)[:41])
-    the file is damaged, truncated or missing
+    ...         print(str(error)[:46])
+    the file cannot be read, because it is damaged
     """
     raw, facts = _read_edf(file)
     channel_facts.check_voltages({n: f for n, f in facts.items() if wanted is None or wanted(n)})
@@ -157,6 +142,12 @@ def _read_edf(
     read = mne.io.read_raw_bdf if file.suffix.lower() == ".bdf" else mne.io.read_raw_edf
     with short_errors(file):
         signals, has_gaps = edf_signals(file)
+    if signals.empty:
+        raise ValueError(
+            "the file contains annotations but no signals. Pass the corresponding recording, and "
+            "its labels as a table."
+        )
+    with short_errors(file):
         others = channel_facts.other_signals(signals["label"].tolist(), signals["unit"].tolist())
         rates = signals["sfreq"].where(~signals["label"].isin(others))
         fast = signals["label"][signals["sfreq"] > rates.max()].unique().tolist()
@@ -225,10 +216,13 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     Returns
     -------
     signals : DataFrame
-        One row per MNE channel; annotation signals are omitted. Columns: ``label``, ``unit``
-        (physical dimension), ``is_scaled`` (whether the physical and the digital range are valid),
-        ``highpass`` and ``lowpass`` (cutoff frequencies in Hz, NaN without a filter), and ``sfreq``
-        (sampling rate in Hz).
+        One row per MNE channel; annotation signals are omitted. The columns are:
+
+        - ``label``;
+        - ``unit``: physical dimension;
+        - ``is_scaled``: whether the physical and the digital range are valid;
+        - ``highpass`` and ``lowpass``: cutoff frequencies in Hz, NaN without a filter;
+        - ``sfreq``: sampling rate in Hz.
     has_gaps : bool
         Whether there is a gap of more than one sample between data records, even if the header
         declares the file as continuous.
@@ -236,8 +230,8 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     Raises
     ------
     ValueError, TypeError
-        If a number in the header is invalid, if the duration of data records is zero, or if the
-        file is discontinuous and the time of a data record cannot be read.
+        If a number in the header is invalid, or the duration of data records is zero. If the file
+        is discontinuous and the time of a data record cannot be read.
     """
     with file.open("rb") as stream:
         start = stream.read(256).decode("latin-1")
@@ -363,9 +357,8 @@ def _read_wfdb(
     lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
     if non_ascii := [line for line in lines if not line.isascii()]:
         raise ValueError(  # wfdb ignores these characters: it would read a micro sign and V as V
-            "the header must be in ASCII, got "
-            f"{non_ascii[0].decode('utf-8', 'replace')!r}. Replace other characters, for example "
-            "the micro sign by u, as in uV."
+            f"the header must be in ASCII, got {non_ascii[0].decode('utf-8', 'replace')!r}. "
+            "Replace other characters, for example the micro sign by u, as in uV."
         )
     if header.sig_len is None or not names or None in names:
         raise ValueError(
@@ -422,16 +415,6 @@ _OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
 #: Extensions of files whose annotations outside the recording can be read.
 WITH_OUTSIDE = (".edf", ".bdf", ".set")
 
-_DAMAGED = "the file is damaged, truncated or missing: "
-#: Regular expressions for errors of MNE and Python, and the corresponding message of this package.
-_REPLACEMENTS = {
-    "No raw data in|Could not find measurement data|It must be 1 for raw": "the file contains no "
-    "continuous recording, but other data such as epochs, averages or events. Pass the recording "
-    "from which they were derived",
-    "Number of records from": f"{_DAMAGED}the number of records differs from the header",
-    r"invalid literal for int\(": f"{_DAMAGED}the header contains text instead of a number",
-}
-
 
 @contextmanager
 def short_errors(file: Path | None = None) -> Iterator[None]:
@@ -447,9 +430,10 @@ def short_errors(file: Path | None = None) -> Iterator[None]:
             warnings.filterwarnings("error", "Number of records from the header")
             yield
     except Exception as error:
-        text = str(error).rstrip(".")
-        texts = (new for pattern, new in _REPLACEMENTS.items() if re.search(pattern, text))
-        raise ValueError(f"{next(texts, _DAMAGED + text)}.") from error
+        raise ValueError(
+            "the file cannot be read, because it is damaged, incomplete, or not a continuous "
+            f"recording: {str(error).rstrip('.')}."
+        ) from error
     reader_warnings = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     for text in dict.fromkeys(str(w.message) for w in reader_warnings):
         is_counted = file and file.suffix in WITH_OUTSIDE and _OUTSIDE.match(text)
@@ -564,15 +548,12 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
             return raw, "recording"
         _warn_of_tables(raw, files[0])
         return raw, files[0].name
-    if not isinstance(raw, (str, PathLike)):
-        raise TypeError(f"raw must be an mne.io.Raw or a path, got {type(raw).__name__}.")
     file = Path(raw).expanduser()
     try:
         if file.is_file() and not file.name.lower().endswith(search.ENDINGS):
             raise ValueError(
-                "the file extension is not one of the supported recording formats "
-                f"({', '.join(search.ENDINGS)}). Read the file with mne.io.read_raw and pass the "
-                "Raw."
+                f"the extension must be one of {', '.join(search.ENDINGS)}. Read files of other "
+                "formats with mne.io.read_raw, and pass the Raw."
             )
         with cutting.collect_excluded_items() as excluded_items:
             opened = read_with_tables(file)
@@ -587,19 +568,15 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
 def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     """Warn if a Raw lacks bad channels, channel types or bad segments of the BIDS tables."""
     header = search.header_of(file)
-    if not side_tables.tables_beside(header):
-        return
     chs, bads = raw.info["chs"], raw.info["bads"]
     with cutting.collect_excluded_items():
-        facts, bad, segments = _read_tables(header, channel_facts.facts_of(chs), bads)
+        facts, table_bads, segments = _read_tables(header, channel_facts.facts_of(chs), bads)
     good = channel_facts.good_eeg(chs, bads)
-    not_good = [name for name in good if name in bad or not facts[name].is_brain]
-    n_bad = len(segments)
-    if not_good or n_bad > len(marks.marks_of(raw)):
-        texts = [f"mark {checks.format_list(not_good)} as bad or as not EEG"] * bool(not_good)
-        texts += [f"contain {n_bad} bad segment{'s' * (n_bad != 1)}"] * (n_bad > 0)
+    not_good = [name for name in good if name in table_bads or not facts[name].is_brain]
+    if not_good or len(segments) > len(marks.marks_of(raw)):
         checks.warn_user(
-            f"The BIDS tables of {header.name} {' and '.join(texts)}, but the Raw object lacks "
-            "this information. A Raw object is used without its BIDS tables. To apply the tables, "
-            "pass the path of the file instead."
+            f"The BIDS tables of {header.name} contain channels that are bad or not EEG "
+            f"({checks.format_list(not_good) or 'none'}) and bad segments ({len(segments)}) that "
+            "the Raw object lacks. A Raw object is used without its BIDS tables. To apply the "
+            "tables, pass the path of the file instead."
         )

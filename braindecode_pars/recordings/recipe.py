@@ -335,12 +335,7 @@ class Recipe:
         absent = tuple(str(name) for name in listed_subjects if name not in present)
         if self.leave_out is not None:
             return *self.leave_out(recordings, exclude), absent
-        keys = SubjectKeys(listed_subjects)
-        included, excluded = (
-            [r for r in recordings if (r.corpus_subject in keys) == is_named]
-            for is_named in (False, True)
-        )
-        return included, excluded, absent
+        return *separate_subjects(recordings, listed_subjects), absent
 
     def _divided(
         self, read: Callable[..., Any], settings: Mapping[str, Any]
@@ -479,6 +474,15 @@ def folders_and_lists(
     return folders, [list(item) for item in exclude if not isinstance(item, str | PathLike)]
 
 
+def separate_subjects(
+    recordings: Sequence[Recording], subjects: Iterable
+) -> tuple[list[Recording], list[Recording]]:
+    """Return the recordings of other subjects, and the recordings of ``subjects``."""
+    keys = SubjectKeys(subjects)
+    included = [recording for recording in recordings if recording.corpus_subject not in keys]
+    return included, [recording for recording in recordings if recording.corpus_subject in keys]
+
+
 def count_subjects(recordings: Sequence[Recording]) -> str:
     """Return the number of subjects and recordings as a text: "1 subject (2 recordings)"."""
     subjects, files = len({recording.subject for recording in recordings}), len(recordings)
@@ -504,18 +508,17 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     list of ContinuousCorpus
         The corpora without the excluded subjects, whose recordings are moved to ``excluded``.
     """
-    exclusions = [corpus.excluded_subjects for corpus in corpora]
+    exclusions = [subject for corpus in corpora for subject in corpus.excluded_subjects]
     remaining_corpora = []
-    for i, corpus in enumerate(corpora):
-        keys = SubjectKeys(p for other in (*exclusions[:i], *exclusions[i + 1 :]) for p in other)
-        dropped = tuple(r for r in corpus.recordings if r.corpus_subject in keys)
-        included = tuple(r for r in corpus.recordings if r.corpus_subject not in keys)
+    for corpus in corpora:
+        included, dropped = separate_subjects(corpus.recordings, exclusions)
         if dropped:
             message = (
                 "%s: excluded %d recordings of subjects that are excluded from another corpus of "
                 "the store."
             )
             log.warning(message, corpus.name, len(dropped))
-            corpus = replace(corpus, recordings=included, excluded=(*corpus.excluded, *dropped))
+            excluded = (*corpus.excluded, *dropped)
+            corpus = replace(corpus, recordings=tuple(included), excluded=excluded)
         remaining_corpora.append(corpus)
     return remaining_corpora

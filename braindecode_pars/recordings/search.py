@@ -7,10 +7,10 @@ subjects cannot be derived from the paths.
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
-from itertools import combinations, pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -42,7 +42,7 @@ def has_only_annotations(file: Path) -> bool:
     return False
 
 
-def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
+def list_files(root: Path) -> list[Path]:
     """List the files in a folder and all its subfolders, sorted by path.
 
     Broken links are included. Hidden files and hidden folders are excluded. Links to folders
@@ -53,8 +53,6 @@ def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     ----------
     root : Path
         Folder to search, at any depth.
-    is_wanted : callable
-        Function that receives a file name and returns whether to list the file.
 
     Raises
     ------
@@ -69,10 +67,10 @@ def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("b.edf", "a.edf", "a.txt", ".c.edf"):
     ...         Path(folder, name).touch()
-    ...     [file.name for file in list_files(Path(folder), lambda name: name.endswith(".edf"))]
-    ['a.edf', 'b.edf']
+    ...     [file.name for file in list_files(Path(folder))]
+    ['a.edf', 'a.txt', 'b.edf']
     """
-    wanted_files: list[Path] = []
+    paths: list[Path] = []
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -87,8 +85,8 @@ def list_files(root: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
             and not name.lower().endswith(_FOLDER_ENDINGS)
             and not ((path := Path(folder, name)).is_symlink() and _leads_back(path, root))
         ]
-        wanted_files += [Path(folder, name) for name in files if is_wanted(name) and name[0] != "."]
-    return sorted(wanted_files)
+        paths += [Path(folder, name) for name in files if not name.startswith(".")]
+    return sorted(paths)
 
 
 def _leads_back(link: Path, root: Path) -> bool:
@@ -96,62 +94,6 @@ def _leads_back(link: Path, root: Path) -> bool:
     target = link.resolve()
     parents = [folder.resolve() for folder in link.parents if folder.is_relative_to(root)]
     return any(target.is_relative_to(real) or real.is_relative_to(target) for real in parents)
-
-
-def find_named(
-    path: str | Path, pattern: re.Pattern, not_found: str, example: str
-) -> list[tuple[Path, re.Match]]:
-    """Find recordings by a regular expression for the file name, in all subfolders.
-
-    Parameters
-    ----------
-    path : path
-        Folder to search, at any depth.
-    pattern : re.Pattern
-        Regular expression that matches the whole file name, such as
-        ``S(\\d{3})R(\\d{2})\\.edf``.
-    not_found : str
-        Continuation of "The folder contains ..." in the error message if no file matches, for
-        example "no recording of EEGMAT".
-    example : str
-        Example of a matching file name, for the error message.
-
-    Returns
-    -------
-    list of (Path, re.Match)
-        Files and the matches of their names, sorted by file name.
-
-    Raises
-    ------
-    FileNotFoundError
-        If no file name matches.
-    ValueError
-        If two files have the same name.
-
-    Examples
-    --------
-    >>> import re, tempfile
-    >>> from pathlib import Path
-    >>> from braindecode_pars.recordings.search import find_named
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Path(folder, "S007R04.edf").touch()
-    ...     pattern = re.compile(r"S(\\d{3})R(\\d{2})\\.edf")
-    ...     [(file, match)] = find_named(folder, pattern, "no recording", "S001R04.edf")
-    >>> file.name, match.groups()
-    ('S007R04.edf', ('007', '04'))
-    """
-    files = list_files(Path(path).expanduser(), lambda name: bool(pattern.fullmatch(name)))
-    files.sort(key=lambda file: file.name)
-    for first, file in pairwise(files):
-        if first.name == file.name:
-            raise ValueError(
-                f"{path} contains two recordings named {file.name}: {first} and {file}. Remove "
-                "one of them, or pass a folder that contains only one of them."
-            )
-    named_files = [(file, match) for file in files if (match := pattern.fullmatch(file.name))]
-    if not named_files:
-        raise FileNotFoundError(f"{path} contains {not_found}. Expected files such as {example}.")
-    return named_files
 
 
 def is_recording(file: Path) -> bool:
@@ -166,57 +108,44 @@ def is_recording(file: Path) -> bool:
         with suppress(OSError):
             return "/" not in (file.read_text(errors="replace").split() or [""])[0]
         return True
-    if _DERIVED_FILES.search(file.name) or has_only_annotations(file):
-        return False
-    # A FIF file may be a later part of a split recording, which MNE reads together with the first
-    # part: name-1.fif follows name.fif, and split-02 follows split-01.
-    first_names = {
-        re.sub(r"-[1-9]\d*(\.fif(\.gz)?)$", r"\1", file.name),
-        re.sub(r"_split-(\d+)_", lambda part: f"_split-{1:0{len(part[1])}}_", file.name),
-    }
-    # The names alone are not sufficient, because they may be similar by chance.
-    has_next = any(
-        refers_to_split_part(file.with_name(name), 2) for name in first_names - {file.name}
+    return not (
+        _DERIVED_FILES.search(file.name) or has_only_annotations(file) or is_later_part(file)
     )
-    return not (has_next and refers_to_split_part(file, 1))
 
 
-def refers_to_split_part(file: Path, role: int) -> bool:
-    """Return whether a FIF file refers to the previous part (role 1) or the next part (role 2).
+def is_later_part(file: Path) -> bool:
+    """Return whether a FIF file is a later part of a recording that was split into several files.
 
-    The tag 115 of a FIF file stores the role of the other part of a split recording.
+    MNE reads later parts together with the first part.
     """
     if file.name.endswith((".fif", ".fif.gz")):
         # MNE raises many types of errors; reading the recording raises the full message.
         with suppress(Exception), warnings.catch_warnings(action="ignore"):
-            return f" = [{role}]" in mne.io.show_fiff(file, tag=115)
+            # The tag 115 is 1 if the file refers to its previous part.
+            return " = [1]" in mne.io.show_fiff(file, tag=115)
     return False
 
 
-#: First bytes of a pointer file of Git LFS or git-annex, and the command that downloads it.
-_POINTERS = {b"version https://git-lfs": "git lfs pull", b"annex/objects/": "datalad get"}
+#: Texts in pointer files of Git LFS and git-annex, which replace files that are not downloaded yet.
+_POINTERS = (b"version https://git-lfs", b"annex/objects/")
 
 
 def why_unreadable(file: Path) -> str | None:
     """Return the reason why a file cannot be read; None if it can be read."""
-    if file.is_symlink() and not file.exists():
-        return (
-            "the file is a link to a file that does not exist. Download the content first (datalad "
-            "get)."
-        )
-    if not file.exists():
+    if not os.path.lexists(file):
         return "the file does not exist."
+    is_pointer = not file.exists()  # a broken link of git-annex
+    if file.is_file() and file.stat().st_size < 1024:
+        with suppress(OSError):  # reading the recording raises the full message
+            content = file.read_bytes()
+            is_pointer = any(mark in content for mark in _POINTERS)
+    if is_pointer:
+        return (
+            "the file is a link or a pointer to content that has not been downloaded. Download it "
+            "first, for example with datalad get or git lfs pull."
+        )
     if not file.is_file():
         return "the path is not a file."
-    if file.stat().st_size < 1024:  # pointer files are small
-        with suppress(OSError):  # reading the recording raises the full message
-            start = file.read_bytes()
-            for mark, command in _POINTERS.items():
-                if mark in start[:200]:
-                    return (
-                        "the file is a placeholder for content that has not been downloaded. "
-                        f"Download the content first ({command})."
-                    )
     header, *parts = signal_files(file)
     for part in parts if file == header else ():
         if problem := why_unreadable(part):
@@ -307,17 +236,19 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
 #: How to derive the subject: a function of the path, or a regular expression with one group.
 Subject = Callable[[Any], Any] | str | None
 
-#: Endings of file names that number the recordings of a subject. Other names, such as SC4001E0 and
-#: SC4002E0, do not follow such a rule.
-_COUNTS = (
+_COUNTED = "session|sess|ses|night|run|rec|visit|day|block"
+#: Names of files that end with the number of a recording or with a condition. If several names with
+#: the same beginning have different endings, they probably belong to one subject. The number is how
+#: many subjects must have the same endings. Other names, such as SC4001E0 and SC4002E0, do not
+#: follow such a rule.
+_NAME_RULES = (
     # anna_night1, P07-run-2
-    r"(?P<subject>.+)(?P<ending>[ _-](session|sess|ses|night|run|rec|visit|day|block)[ _-]?)\d+",
-    r"(?P<subject>[A-Za-z]+\d+)(?P<ending>R)\d+",  # S001R03, of PhysioNet
-    r"(?P<subject>.*\d.*)(?P<ending>[_-])\d",  # Subject00_1; the number has one digit
+    (rf"(?P<subject>.+)(?P<ending>[ _-]({_COUNTED})[ _-]?\d+)", 1),
+    (r"(?P<subject>[A-Z]+\d+)(?P<ending>R\d+)", 1),  # S001R03, of PhysioNet
+    (r"(?P<subject>.*\d.*)(?P<ending>[_-]\d)", 1),  # Subject00_1; the number has one digit
+    (r"(?P<subject>.+?)(?P<ending>[ _-][A-Z]+)", 2),  # P01_open and P01_closed, P02_open and ...
 )
-_ENDING = r"([_-](raw|eeg|psg))?"
-#: A word at the end of a file name that may describe the recording, such as "closed".
-_WORD = r"(?P<subject>.+?)[ _-](?P<ending>[A-Za-z]+)"
+_SUFFIX = r"([_-](raw|eeg|psg))?"
 
 #: If at least 10 recordings are in at most 2 top-level folders, the folder names are not taken as
 #: subjects: maximum number of folders.
@@ -381,10 +312,6 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
         return subjects.subject_of_path
     if callable(subject):
         return subject
-    if not isinstance(subject, str):
-        raise TypeError(
-            f"subject must be a function, a regular expression or None, got {subject!r}."
-        )
     expression = compile_pattern("subject", subject)
     if expression.groups != 1:
         raise ValueError(
@@ -450,26 +377,22 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
             "'([^/]+)/[^/]+$' for the folder that contains the file, '^([^/]+)/' for the top-level "
             f"folder. {_WHERE_TO_PASS}"
         )
-    first_recordings: dict[str, tuple[str, PurePath]] = {}
-    for path, name in guesses.items():
-        rules = (re.fullmatch(rule + _ENDING, name, re.IGNORECASE) for rule in _COUNTS)
-        if match := next(filter(None, rules), None):
-            first, other = first_recordings.setdefault(match["subject"], (name, path))
-            if first != name:
-                ending = rf"{re.escape(match['ending'])}\d"
-                raise _several_files_of_subject(match["subject"], other, path, ending)
-    # The same words after several names, as in P01_open, P01_closed, P02_open and P02_closed.
-    words: dict[str, dict[str, PurePath]] = {}
-    for path, name in guesses.items():
-        if match := re.fullmatch(_WORD + _ENDING, name, re.IGNORECASE):
-            words.setdefault(match["subject"], {})[match["ending"].lower()] = path
-    several = [(subject, files) for subject, files in words.items() if len(files) > 1]
-    for (subject, files), (_, other_files) in combinations(several, 2):
-        if files.keys() == other_files.keys():
-            file, other_file, *_ = files.values()
-            raise _several_files_of_subject(
-                subject, file, other_file, f"[ _-](?:{'|'.join(sorted(files))})"
-            )
+    for rule, n_subjects in _NAME_RULES:
+        files: dict[str, dict[str, PurePath]] = {}  # by subject and ending
+        for path, name in guesses.items():
+            if match := re.fullmatch(rule + _SUFFIX, name, re.IGNORECASE):
+                files.setdefault(match["subject"], {})[match["ending"].lower()] = path
+        counts = Counter(frozenset(subject_files) for subject_files in files.values())
+        for subject, subject_files in files.items():
+            if len(subject_files) > 1 and counts[frozenset(subject_files)] >= n_subjects:
+                first, second, *_ = subject_files.values()
+                endings = {re.sub(r"\d+", r"\\d+", re.escape(ending)) for ending in subject_files}
+                raise ValueError(
+                    f"{first} and {second} appear to be two recordings of the same subject, "
+                    f"{subject}. Specify the subject by a regular expression with one group, such "
+                    f"as '(?i)([^/]+)(?:{'|'.join(sorted(endings))})' if they are from the same "
+                    f"subject. {_WHERE_TO_PASS}"
+                )
 
 
 def _check_data_sets(paths: Iterable[PurePath]) -> None:
@@ -485,13 +408,3 @@ def _check_data_sets(paths: Iterable[PurePath]) -> None:
                     "the same subject in both datasets, '^((?:.+?/)??sub-[^/_]+)/' for different "
                     f"subjects. {_WHERE_TO_PASS}"
                 )
-
-
-def _several_files_of_subject(
-    subject: str, first: PurePath, second: PurePath, ending: str
-) -> ValueError:
-    return ValueError(
-        f"{first} and {second} appear to be two recordings of the same subject, {subject}. "
-        "Specify the subject by a regular expression with one group, such as "
-        f"'(?i)([^/]+){ending}' if they are from the same subject. {_WHERE_TO_PASS}"
-    )

@@ -6,10 +6,8 @@ tables, because it appends the column ``value`` to labels in ``trial_type``, ign
 as "bad; noisy", and refuses tables that list the channels in another order.
 """
 
-import codecs
 import os
 import re
-from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -35,10 +33,10 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     """Return the BIDS table of a recording, such as sub-01_task-rest_events.tsv.
 
     A table with the name of the recording takes precedence. If there is none, the inheritance
-    principle of BIDS applies: the file name of the table contains a subset of the entities of the
-    recording, such as ``task-rest``, and the table is in the folder of the recording or in a folder
-    above, up to the folder of the dataset. The nearest folder takes precedence; within a folder,
-    the table with the most entities.
+    principle of BIDS applies. The table is in the folder of the recording or in a folder above, up
+    to the folder of the dataset. Its file name contains a subset of the entities of the recording,
+    such as ``task-rest``. The nearest folder takes precedence; within a folder, the table with the
+    most entities.
 
     Raises
     ------
@@ -47,36 +45,25 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     """
     stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
+    if os.path.lexists(table):  # a broken link counts
+        return table
     entities = {part for part in stem.split("_") if "-" in part}
-    if os.path.lexists(table) or not stem.startswith("sub-"):
-        return table if os.path.lexists(table) else None  # a broken link counts
-    folder = recording.parent.absolute()
-    while True:
+    for folder in recording.absolute().parents if stem.startswith("sub-") else ():
         tables = [*folder.glob(f"*_{suffix}.tsv"), *folder.glob(f"{suffix}.tsv")]
         parts = {path: {*path.name.split("_")[:-1]} for path in tables}
-        almost = sorted(path for path, pairs in parts.items() if _plain(pairs) <= _plain(entities))
-        stated = {path: len(pairs) for path, pairs in parts.items() if pairs <= entities}
-        matches = [path for path in almost if stated.get(path) == max(stated.values(), default=0)]
-        if len(matches) != 1 and almost:
+        n_entities = {path: len(part) for path, part in parts.items() if part <= entities}
+        matches = [path for path, n in n_entities.items() if n == max(n_entities.values())]
+        if len(matches) > 1:
             raise ValueError(
-                f"{' and '.join(map(str, matches or almost))} may belong to {recording.name}. "
-                "Remove or rename the tables that do not belong to this recording, or add a table "
-                f"named {table.name}."
+                f"{' and '.join(map(str, sorted(matches)))} may belong to {recording.name}. Remove "
+                "or rename the tables that do not belong to this recording, or add a table named "
+                f"{table.name}."
             )
         if matches:
             return matches[0]
         if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
-            return None
-        folder = folder.parent
-
-
-def _plain(entities: Iterable[str]) -> set[str]:
-    """Return BIDS entities in lower case and without leading zeros: Run-01 becomes run-1."""
-    return {re.sub(r"-0+(?=\d)", "-", entity).casefold() for entity in entities}
-
-
-#: First bytes of a text in UTF-16.
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            break
+    return None
 
 
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
@@ -88,8 +75,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     Parameters
     ----------
     file : path
-        Table with commas, semicolons or tabs as separators, in UTF-8, UTF-16 or Latin-1. A
-        relative path refers to ``folder``, or, if there is no such file, to the working directory.
+        Table in UTF-8, with commas, semicolons or tabs as separators. A relative path refers to
+        ``folder``, or, if there is no such file, to the working directory.
     folder : Path
         Folder of the recordings.
 
@@ -103,8 +90,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is not a table, if a column name occurs twice, or if ``folder`` and the working
-        directory contain different tables of this name.
+        If the file is not a table, if a column name occurs twice, or if both ``folder`` and the
+        working directory contain a table of this name.
 
     Examples
     --------
@@ -117,26 +104,23 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     ['rest']
     """
     here = Path(file).expanduser()
-    path = folder / here if (folder / here).is_file() or not here.is_file() else here
-    if not os.path.lexists(path):
-        places = dict.fromkeys(map(str, (path, here.absolute())))
+    places = dict.fromkeys(path.absolute() for path in (folder / here, here))
+    paths = [path for path in places if os.path.lexists(path)]
+    if not paths:
         raise FileNotFoundError(
-            f"The table {' or '.join(places)} does not exist. Correct the path."
+            f"The table {' or '.join(map(str, places))} does not exist. Correct the path."
         )
-    if path != here and here.is_file() and path.read_bytes() != here.read_bytes():
+    path, *others = paths
+    if others:
         raise ValueError(
-            f"{path} and {here.absolute()} are different tables with the same relative path. Pass "
-            "the absolute path of one of the tables."
+            f"{path} and {others[0]} have the same relative path. Pass the absolute path of one of "
+            "the tables."
         )
     if problem := search.why_unreadable(path):
         raise ValueError(f"{path} cannot be read: {problem}")
-    content = path.read_bytes()
     try:
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:  # UTF-16 with a byte order mark, or Windows-1252
-            text = content.decode("utf-16" if content[:2] in _UTF_16 else "cp1252")
-        header = text.strip("\r\n").partition("\n")[0]
+        text = path.read_text(encoding="utf-8-sig")
+        header = text.strip("\n").partition("\n")[0]
         table = pd.read_csv(
             StringIO(text),
             sep=max(",;\t", key=header.count),
@@ -146,7 +130,7 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
             skipinitialspace=True,
         )
     except ValueError as error:  # also errors of pandas
-        raise ValueError(f"{path} is not a table: {error}") from error
+        raise ValueError(f"{path} is not a table in UTF-8: {error}") from error
     table = table.apply(lambda cells: cells.str.strip().replace(tables.EMPTY, np.nan, regex=True))
     header = table.iloc[0]
     table = table.iloc[1:].dropna(how="all").set_axis(header.rename(None), axis=1)
@@ -171,9 +155,9 @@ def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
 
 
 #: Words in column names that indicate the start of an event.
-_BEGIN = "beg|begin|beginning|start|onset|time|stamp|epoch|latency|sample|second|sec"
+_BEGIN = "beg|begin|start|onset|time|stamp|epoch|latency|sample|second|sec"
 #: Words in column names that indicate the end or the duration of an event.
-_EXTENT = "end|ending|stop|finish|offset|length|duration|dur"
+_EXTENT = "end|stop|finish|offset|length|duration|dur"
 #: A word of either kind.
 _TIME = f"({_BEGIN}|{_EXTENT})"
 #: Column names that contain only these words, such as "start_time".
@@ -230,21 +214,19 @@ def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
     Onsets are in seconds relative to the first sample.
     """
     events = read_table(table, table.parent)
-    absent = [name for name in ("onset", "trial_type") if name not in events]
-    if absent and not marks_only:
-        raise ValueError(
-            f"{table} must have a column {absent[0]!r}, got the columns "
-            f"{checks.format_list([*events])}."
-        )
-    if "onset" not in events:
-        return mne.Annotations([], [], [])
-    texts = events.get("trial_type", pd.Series(pd.NA, events.index, str)).map(
-        tables.label_text, "ignore"
+    for name in ("onset",) if marks_only else ("onset", "trial_type"):
+        if name not in events:
+            raise ValueError(
+                f"{table} must have a column {name!r}, got the columns "
+                f"{checks.format_list([*events])}."
+            )
+    texts, values = (
+        events.reindex(columns=[name])[name].map(tables.label_text, "ignore").astype(object)
+        for name in ("trial_type", "value")
     )
     if marks_only:  # EEGLAB writes a gap in the column value, even if trial_type is not empty
-        value = events.get("value", texts).astype(object)
-        texts = texts.fillna(value).mask(value.str.lower() == "boundary", value).dropna()
-        texts = texts[texts.map(marks.kind_of_text) != "label"]
+        texts = texts.fillna(values).mask(values.astype(str).str.lower() == "boundary", values)
+        texts = texts[texts.notna() & (texts.map(marks.kind_of_text, "ignore") != "label")]
     texts = texts.dropna()
     events = events.loc[texts.index].fillna({"onset": "none"})  # an empty onset is an error
     onsets, durations = times_in(events, table)

@@ -102,7 +102,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["tueg=tuab"], "tuab"),
         (["tueg=absent"], "TUEG from https://"),
         (["tuag=tueg"], "'eegmat', 'eesm17'"),
-        (["eesm17=empty"], "no recording of EESM17"),
+        (["eesm17=empty"], "no recording of eesm17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
@@ -132,6 +132,6 @@ def test_a_half_downloaded_corpus_keeps_what_is_stored(corpora, tmp_path):
     assert "same call resumes" in output
     code, output = invoke(*arguments, "--on-error", "warn")
     assert code == 0, output
-    skipped = "Skipped recordings (1): ysyw/test/te03-0002/te03-0002.mat: the file is damaged"
+    skipped = "Skipped recordings (1): ysyw/test/te03-0002/te03-0002.mat: the file cannot be read"
     assert skipped in output
     assert "Traceback" not in output

@@ -76,19 +76,6 @@ def test_stage_names_are_accepted(tmp_path, column):
     assert recording.metadata["target"].tolist() == [0, 4, 1, 2, 3, 0, 4]
 
 
-def test_stages_in_the_events_file_of_the_recording(tmp_path):
-    file = write(tmp_path, "001", scoring=None)
-    events = file.with_name(file.name.replace("_eeg.set", "_events.tsv"))
-    events.write_text(
-        "onset\tduration\ttrial_type\n50\t0\tLights Off\n60\tn/a\tN2\n90\t60\tN3\n"
-        "150\t30\tinvalid\n180\t0\tN1\n210\t10\tR\n"
-    )
-    (recording,) = eesm17.load(tmp_path, verbose=0).datasets
-    assert recording.metadata["target"].tolist() == [2, 3, 3, 1, 4]  # at least one window each
-    starts = recording.metadata["i_start_in_trial"].tolist()
-    assert starts == [12000, 18000, 24000, 36000, 42000]
-
-
 def test_gaps_are_interpolated(tmp_path, windows):
     """One channel has a gap of half a window, and another channel is NaN in all samples."""
     half_window = slice(round((LIGHTS_OFF + 30) * 200), round((LIGHTS_OFF + 45) * 200))
@@ -127,7 +114,7 @@ def test_samples_in_a_separate_fdt_file(tmp_path, windows):
 
 def test_a_recording_without_scoring(tmp_path):
     write(tmp_path, "001", scoring=None)
-    with pytest.raises(ValueError, match=r"sleep_events\.tsv .*Lights Off"):
+    with pytest.raises(ValueError, match=r"sleep_acq-scoring_events\.tsv does not exist"):
         eesm17.load(tmp_path, verbose=0)
     write(tmp_path, "001", ["7", "8"])
     with pytest.raises(ValueError, match="7, 8"):

@@ -127,7 +127,7 @@ def test_given_channels_are_chosen_before_the_reference(tmp_path):
     assert names_in(windows) == ("A1", "C4", "c3")
     expected -= expected.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(signals(windows), expected, atol=1e-10)
-    with pytest.raises(ValueError, match=r"1 of the 2 channels to use \(Oz\) are missing"):
+    with pytest.raises(ValueError, match=r"1 of 2 channels \(Oz\) are missing"):
         load(tmp_path / "absent", raws, channels=["C3", "Oz"])
 
 

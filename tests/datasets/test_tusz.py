@@ -135,7 +135,12 @@ def test_use_of_the_folder_dev(written):
 def test_a_subject_of_eval_in_dev_is_named(tmp_path):
     for part in ("dev", "eval"):
         write(tmp_path, part, "aaaaaakd", BACKGROUND)
-    with pytest.raises(ValueError, match="aaaaaakd"):
+    with pytest.raises(ValueError, match=r"two recordings named aaaaaakd"):
+        tusz.load(tmp_path)
+    (file,) = tmp_path.glob("edf/dev/**/*.edf")
+    for part in (file, file.with_suffix(".csv_bi")):
+        part.rename(part.with_name(part.name.replace("t000", "t001")))
+    with pytest.raises(ValueError, match=r"aaaaaakd \(test and (train|valid)\)"):
         tusz.load(tmp_path)
     assert len(tusz.load(tmp_path, dev="leave_out", verbose=0)) == 1
 
@@ -143,7 +148,6 @@ def test_a_subject_of_eval_in_dev_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("# version = csv_v1.0.0\n", ""),
         ("channel,start_time,stop_time,label,confidence\n", "empty"),
         ("channel,start_time,stop_time,label,confidence\nTERM,5,0,seiz,1\n", "before it starts"),
         ("channel,start_time,stop_time,label,confidence\nTERM,0,5,seiz,1\nTERM,5", "truncated"),

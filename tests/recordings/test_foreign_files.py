@@ -12,6 +12,7 @@ from support.edf_files import write_edf_records
 from braindecode_pars.datasets import folder
 from braindecode_pars.recordings.folders import recordings_below
 from braindecode_pars.recordings.label_files import (
+    LabeledFile,
     annotations_of,
     durations_in,
     find_hypnogram,
@@ -39,7 +40,7 @@ def test_other_formats_are_a_warning(tmp_path, name):
     with pytest.raises(FileNotFoundError, match=rf"{name}.*mne"):
         folder.load(tmp_path)
     file = write_recording(tmp_path)
-    with pytest.warns(UserWarning, match=rf"not read: {name}.*mne") as caught:
+    with pytest.warns(UserWarning, match=rf"not read \(1\): {name}.*mne") as caught:
         assert recordings_below(tmp_path) == [file]
     assert len(caught) == 1
 
@@ -54,11 +55,12 @@ def test_hypnograms_of_sleep_edf_are_the_labels(tmp_path):
     write_edf_records(night, np.ones((1, 6000)), range(60), kind="EDF+C", labels=["EEG Fpz-Cz"])
     hypnogram(tmp_path, "SC4001EC-Hypnogram.edf")
     hypnogram(tmp_path, "SC4011EC-Hypnogram.edf", "R")
-    with pytest.warns(UserWarning, match=r"not read: SC4011EC-Hypnogram\.edf"):
+    with pytest.warns(UserWarning, match=r"not read \(1\): SC4011EC-Hypnogram\.edf"):
         assert recordings_below(tmp_path) == [night]
     raw, _ = open_recording(night)
     assert annotations_of(night, raw).description.tolist() == ["Sleep stage W", "Sleep stage 1"]
-    assert labels_in_annotations(durations_in([night]), 30) == ["Sleep stage 1", "Sleep stage W"]
+    durations = durations_in([LabeledFile(night, {})])
+    assert labels_in_annotations(durations, 30) == ["Sleep stage 1", "Sleep stage W"]
     with pytest.raises(ValueError, match=r"Hypnogram\.edf .*annotations but no signals"):
         open_recording(tmp_path / "SC4001EC-Hypnogram.edf")
     first = hypnogram(tmp_path, "SC4001EA-Hypnogram.edf")  # of two scorers

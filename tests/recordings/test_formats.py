@@ -141,7 +141,7 @@ def test_files_that_are_no_recordings(tmp_path):
         (tmp_path / name).write_text("not EEG")
     (tmp_path / "empty.edf").touch()
     problems = {"notes.txt": r"\.hea", "text_raw.fif": "damaged"}
-    problems |= {"empty.edf": "is empty", "missing.edf": "not exist"}
+    problems |= {"empty.edf": "damaged", "missing.edf": "not exist"}
     for name, problem in problems.items():
         with pytest.raises(ValueError, match=rf"{name} .*{problem}"):
             open_recording(tmp_path / name)

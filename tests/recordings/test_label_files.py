@@ -28,8 +28,8 @@ def test_labels_in_a_table_or_its_path(tmp_path):
     for labels in (table, "labels.CSV"):
         (labeled,) = labels_of_files(labels, tmp_path, [file])
         assert labeled.segments == ((None, 0, "W"),)
-    assert labels_of_files(["W"], tmp_path, [file]) is None
-    with pytest.raises(ValueError, match=r"\['W'\]"):
+    assert labels_of_files(["W"], tmp_path, [file]) == [LabeledFile(file, {})]
+    with pytest.raises(FileNotFoundError, match=r"The table .*W does not exist"):
         labels_of_files("W", tmp_path, [file])
 
 
@@ -99,7 +99,7 @@ def test_a_missing_value_is_no_class_and_numbers_have_one_form(missing, tmp_path
     table.fillna({"label": "n/a"}).to_csv(tmp_path / "labels.csv", index=False)
     labeled_files = labels_of_files(tmp_path / "labels.csv", ROOT, FILES)
     assert [file.segments for file in labeled_files] == expected
-    assert classes_and_targets({"1": "rest", "2": missing}, None, None, {}, 4.0)[1] == {"rest": 0}
+    assert classes_and_targets({"1": "rest", "2": missing}, None, {}, 4.0)[1] == {"rest": 0}
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_labels_are_as_long_as_a_window_or_without_a_duration(tmp_path):
     rows = "onset\tduration\ttrial_type\n0\t30\tW\n30\t29.999\tN1\n60\t5\tblink\n"
     marks = "60\t0\tright\n70\t0\tleft\n80\t0\tboundary\n90\t40\tbad segment\n"
     table.write_text(rows + marks)
-    assert labels_in_annotations(durations_in([file]), 30.0) == ["N1", "W"]
-    assert labels_in_annotations(durations_in([file]), 31.0) == ["left", "right"]
+    assert labels_in_annotations(durations_in([LabeledFile(file, {})]), 30.0) == ["N1", "W"]
+    assert labels_in_annotations(durations_in([LabeledFile(file, {})]), 31.0) == ["left", "right"]
     table.write_text(rows)
     with pytest.raises(ValueError, match="31 s"):
-        labels_in_annotations(durations_in([file]), 31.0)
+        labels_in_annotations(durations_in([LabeledFile(file, {})]), 31.0)
 
 
 RAW = mne.io.RawArray(np.zeros((1, 6000)), mne.create_info(["C3"], 100.0, "eeg"), verbose="error")
@@ -199,7 +199,7 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
     assert classes_of_labels({"W", "N1", "?"}, ["W", "N1"]) == {"W": "W", "N1": "N1"}
     files = [LabeledFile(FILES[0], {}, ((None, 0, label),)) for label in "345"]
     classes = {"5": "R", "3": "N3", "4": "N3"}
-    names, targets, _ = classes_and_targets("labels.csv", classes, files, {}, 30.0)
+    names, targets, _ = classes_and_targets("labels.csv", classes, durations_in(files), 30.0)
     assert (names, targets) == (classes, {"R": 0, "N3": 1})
     assert classes_of_labels({"1"}, {1: "rest"}) == {"1": "rest"}
 
@@ -215,16 +215,16 @@ def test_classes_that_no_file_has(classes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
     with pytest.raises(ValueError, match="classes requires labels in a table"):
-        classes_and_targets(None, ["W"], None, {}, 30.0)
+        classes_and_targets(None, ["W"], {}, 30.0)
 
 
 @pytest.mark.parametrize("labels", [None, {"left": "hand", "right": "hand"}])
 def test_windows_are_as_long_as_labels_of_one_length(labels):
     durations = {"left": [4.0, 3.999], "right": [4.001]}
-    assert classes_and_targets(labels, None, None, durations)[-1] == 3.999
+    assert classes_and_targets(labels, None, durations)[-1] == 3.999
     # A requested length is not changed.
     with pytest.raises(ValueError, match=r"3 labels last 3\.999 to 4\.001 s"):
-        classes_and_targets(labels, None, None, durations, 30.0)
+        classes_and_targets(labels, None, durations, 30.0)
 
 
 @pytest.mark.parametrize(
@@ -232,22 +232,22 @@ def test_windows_are_as_long_as_labels_of_one_length(labels):
     [([30.0, 4.0], 30.0), ([0.0, 4.0], 30.0), ([120.0], 30.0), ([29.998], 30.0), ([2.5], 2.5)],
 )
 def test_longer_labels_and_marks_have_the_usual_length(durations, expected):
-    assert classes_and_targets(["a"], None, None, {"a": durations, "b": [1.0]})[-1] == expected
+    assert classes_and_targets(["a"], None, {"a": durations, "b": [1.0]})[-1] == expected
     rows = tuple((10.0 * i, duration, "a") for i, duration in enumerate(durations))
     files = [LabeledFile(FILES[0], {}, (*rows, (90.0, 1.0, "b")))]
-    assert classes_and_targets("labels.csv", ["a"], files, {})[-1] == expected
+    assert classes_and_targets("labels.csv", ["a"], durations_in(files))[-1] == expected
     whole = [LabeledFile(FILES[0], {}, ((None, 0.0, "a"),))]
-    assert classes_and_targets("labels.csv", None, whole, {})[-1] == 30.0
+    assert classes_and_targets("labels.csv", None, durations_in(whole))[-1] == 30.0
 
 
-def test_labels_of_several_lengths_have_a_proposal():
-    durations = {"a": [0.2, *[3.9] * 4, *[4.1] * 30], "b": [4.2] * 30}  # 95 % last 3.9 s
-    with pytest.raises(ValueError, match=r"65 labels last 0\.2 to 4\.2 s.*window_seconds=3\.9"):
-        classes_and_targets(None, None, None, durations)
+def test_labels_that_are_shorter_than_a_window_are_an_error():
+    durations = {"a": [0.2, *[3.9] * 4, *[4.1] * 30], "b": [4.2] * 30}
+    with pytest.raises(ValueError, match=r"65 labels last 0\.2 to 4\.2 s \(median 4\.1 s\)"):
+        classes_and_targets(None, None, durations)
     with pytest.raises(ValueError, match=r"41 labels last 2 to 4"):  # one sets no length
-        classes_and_targets(None, None, None, {"a": [4.0] * 40 + [2.0]})
+        classes_and_targets(None, None, {"a": [4.0] * 40 + [2.0]})
     with pytest.raises(ValueError, match=r"20 labels last 0\.004 to 0\.004 s.*in seconds"):
-        classes_and_targets(None, None, None, {"a": [4e-3] * 10, "b": [4e-3] * 10})
+        classes_and_targets(None, None, {"a": [4e-3] * 10, "b": [4e-3] * 10})
 
 
 @pytest.mark.parametrize(

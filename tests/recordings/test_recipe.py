@@ -14,6 +14,7 @@ from braindecode_pars.datasets import RECIPES
 from braindecode_pars.datasets.simulated import sleep
 from braindecode_pars.recordings.loading import (
     Recording,
+    find_recordings,
     read_corpus,
     set_splits,
     split_subjects,
@@ -146,12 +147,23 @@ def test_windows_keep_the_order_and_descriptions_of_the_recordings(recordings):
 def test_a_subject_or_a_class_without_windows_is_an_error(recordings):
     options = dict(read=read, corpus=NAME, classes=("a", "b", "c"), verbose=0)
     recordings[2].file.write_text("2 1")
-    with pytest.raises(ValueError, match=r"subject 2, class 'c'\..*on_error") as caught:
+    with pytest.raises(ValueError, match=r"(?s)subject 2, class 'c'\..*on_error") as caught:
         read_corpus(recordings, expected=("a", "c"), **options)
     assert "s2.txt" in str(caught.value)
     recordings[0].file.write_text("")
     with pytest.warns(UserWarning, match=r"s3\.txt.*\n.* subject 3, subject 2\."):
         read_corpus(recordings, expected=(), on_error="warn", **options)
+
+
+def test_recordings_are_found_in_all_folders(tmp_path):
+    for name in ("b/P1.edf", "P2.edf", "a/P10.edf", "a/P3.edf.bak", "xP4.edf"):
+        touch(tmp_path / name)
+    layout = r"P(?P<subject>\d+)\.edf"
+    files = find_recordings(tmp_path, "own", "P1.edf", layout, convert=dict(subject=int))
+    assert [file.subject for file in files] == [2, 10, 1]  # by path
+    touch(tmp_path / "copy/P2.edf")
+    with pytest.raises(ValueError, match=r"P2\.edf"):
+        find_recordings(tmp_path, "own", "P1.edf", layout)
 
 
 SHARES = {"train": 0.6, "valid": 0.2, "test": 0.2}

@@ -14,7 +14,6 @@ from braindecode_pars.cli.predicting import find_recordings
 from braindecode_pars.recordings.folders import files_beside, recordings_below
 from braindecode_pars.recordings.search import (
     check_guessed_subjects,
-    find_named,
     header_of,
     list_files,
     signal_files,
@@ -23,12 +22,9 @@ from braindecode_pars.recordings.search import (
 )
 
 
-def is_edf(name: str) -> bool:
-    return name.endswith(".edf")
-
-
 def search(root: Path) -> list[str]:
-    return [path.relative_to(root).as_posix() for path in list_files(root, is_edf)]
+    files = [path.relative_to(root).as_posix() for path in list_files(root)]
+    return [file for file in files if file.endswith(".edf")]
 
 
 def touch(file: Path) -> Path:
@@ -44,23 +40,8 @@ def test_links_to_files_and_folders_named_like_files(tmp_path):
     touch(tmp_path / "folder.edf/night.edf")
     touch(tmp_path / ".hidden.edf")
     assert search(tmp_path) == ["dead.edf", "folder.edf/night.edf", "real.edf"]
-    assert "a link to a file that does not exist" in why_unreadable(tmp_path / "dead.edf")
+    assert "has not been downloaded" in why_unreadable(tmp_path / "dead.edf")
     assert why_unreadable(tmp_path / "real.edf") is None
-
-
-def test_named_recordings_are_found_in_all_folders_in_the_order_of_their_names(tmp_path):
-    for name in ("b/P1.edf", "P2.edf", "a/P10.edf", "a/P3.edf.bak", "xP4.edf"):
-        touch(tmp_path / name)
-    named = find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
-    assert [file.relative_to(tmp_path).as_posix() for file, _ in named] == [
-        "b/P1.edf",
-        "a/P10.edf",
-        "P2.edf",
-    ]
-    assert [match[1] for _, match in named] == ["1", "10", "2"]
-    touch(tmp_path / "copy/P2.edf")
-    with pytest.raises(ValueError, match=r"P2\.edf"):
-        find_named(tmp_path, re.compile(r"P(\d+)\.edf"), "no recording", "P1.edf")
 
 
 NOISE = mne.io.RawArray(
