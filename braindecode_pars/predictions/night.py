@@ -382,45 +382,44 @@ def sleep_statistics(
     (63.75, 19.6)
     """
     checks.check_positive(window_seconds=window_seconds)
-    scoring, starts, minutes, total = _read(stages, window_seconds)
-    is_wake = scoring == "W"
-    is_sleep = ~is_wake & (scoring != UNSCORED)
-    # Sleep period
-    onset = _first_start(starts, is_sleep)
-    end = np.max((starts + minutes)[is_sleep], initial=-np.inf)
-    period = end - onset if is_sleep.any() else 0.0
-    in_period = (starts >= onset) & (starts < end) if is_sleep.any() else is_sleep
+    windows = _scored_windows(stages, window_seconds)
+    stage, start, minutes = windows["stage"], windows["start"], windows["minutes"]
+    is_wake = stage == "W"
+    sleep = windows[~is_wake & (stage != UNSCORED)]
+    # The sleep period is NaN if there is no sleep.
+    sleep_onset, sleep_end = sleep["start"].min(), (sleep["start"] + sleep["minutes"]).max()
+    in_period = start.between(sleep_onset, sleep_end, inclusive="left")
     # Durations and latencies of the stages; NaN for stages that the scoring does not distinguish
-    lengths, latencies = {}, {}
+    durations, latencies = {}, {}
     for name, parts in _PARTS.items():
-        coarser = {stage for stage, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
-        is_known = not (coarser - {*parts}) & {*scoring.tolist()}
-        mask = np.isin(scoring, parts)
-        lengths[name] = minutes[mask].sum() if is_known else np.nan
+        coarser = {coarse for coarse, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
+        is_known = not stage.isin(coarser - {*parts}).any()
+        is_stage = stage.isin(parts) & is_known
+        durations[name] = minutes[is_stage].sum() if is_known else np.nan
         if name != "NREM":
-            latencies[f"Lat_{name}"] = _first_start(starts, mask & is_known)
-    tst, wake = minutes[is_sleep].sum(), minutes[is_wake].sum()
+            latencies[f"Lat_{name}"] = start[is_stage].min()
+    total = (start + minutes).iloc[-1]
+    total_sleep, wake = sleep["minutes"].sum(), minutes[is_wake].sum()
     statistics = {
         "TIB": total,
-        "SPT": period,
+        "SPT": sleep_end - sleep_onset if len(sleep) else 0.0,
         "WASO": minutes[is_wake & in_period].sum(),
-        "TST": tst,
+        "TST": total_sleep,
         "WAKE": wake,
-        **lengths,
-        "UNS": total - tst - wake,
-        "SOL": onset,
+        **durations,
+        "UNS": total - total_sleep - wake,
+        "SOL": sleep_onset,
         **latencies,
-        **{f"%{name}": _percent(length, tst) for name, length in lengths.items()},
-        "SE": _percent(tst, total),
-        "SME": _percent(tst, period),
+        # Percentages of the sleep time are NaN if there is no sleep.
+        **{f"%{name}": 100 * value / (total_sleep or np.nan) for name, value in durations.items()},
+        "SE": 100 * total_sleep / total,
+        "SME": 100 * total_sleep / (sleep_end - sleep_onset),
     }
     return {name: float(value) for name, value in statistics.items()}
 
 
-def _read(
-    stages: pd.DataFrame | ArrayLike, window_seconds: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return stage, start and length of each window, and the total duration, in minutes."""
+def _scored_windows(stages: pd.DataFrame | ArrayLike, window_seconds: float) -> pd.DataFrame:
+    """Return the columns stage, start and minutes of each window. Times are in minutes."""
     if not isinstance(stages, pd.DataFrame):
         labels = np.asarray(stages, dtype=object)
         if labels.ndim != 1 or not len(labels):
@@ -431,16 +430,11 @@ def _read(
         onsets = np.arange(len(labels)) * window_seconds
         stages = pd.DataFrame(dict(onset=onsets, duration=window_seconds, label=labels))
     rows = check_predictions(stages)
-    starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
-    starts = starts - starts[0]
-    of_name = known_stages([*classes_of(rows), *rows["label"].dropna()])
-    scoring = np.array([UNSCORED if pd.isna(name) else of_name[name] for name in rows["label"]])
-    return scoring, starts, lengths, float(starts[-1] + lengths[-1])
-
-
-def _first_start(starts: np.ndarray, mask: np.ndarray) -> float:
-    return float(starts[mask][0]) if mask.any() else np.nan
-
-
-def _percent(part: float, whole: float) -> float:
-    return 100 * part / whole if whole > 0 else np.nan
+    stage_of_name = known_stages([*classes_of(rows), *rows["label"].dropna()])
+    return pd.DataFrame(
+        {
+            "stage": rows["label"].map(stage_of_name).fillna(UNSCORED),
+            "start": (rows["onset"] - rows["onset"].iloc[0]) / 60,
+            "minutes": rows["duration"] / 60,
+        }
+    )
