@@ -312,7 +312,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "the model: {value}. If the average reference in training did not include these channels, mark "
     "them as bad in raw.info['bads'], or change their channel type.",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
-    "{texts}. {advice}",
+    "{texts}. With preprocess=True, differences are corrected where possible. Correct the others "
+    "in the original recording.",
     "flat_channels": lambda values: _flat_or_clipped("flat", values),
     "clipped_channels": lambda values: _flat_or_clipped("clipped", values),
     "unusual_amplitudes": _unusual_amplitudes,

@@ -6,7 +6,6 @@ command runs, so that ``--help`` is fast. ``plan`` and ``pretrain`` share the op
 """
 
 import logging
-import os
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -123,32 +122,19 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         options["task_params"] = values(options.pop("settings"), "--set")
     if {"max_steps", "minutes"} & options.keys():
         options.setdefault("epochs", None)
-    published = RunConfig(**options)
-    if paper:
-        return published
-    for_laptop = RunConfig.for_laptop(**options)
     from braindecode_pars._common.computing import find_device  # imports torch
 
-    if find_device(published.device).type != "cpu":
-        return published
-    changed = [
-        f"{name}={value}"
-        for name, value in vars(for_laptop).items()
-        if value not in (None, getattr(published, name))
-    ]
-    if changed and os.environ.get("RANK", "0") == "0":  # rank of the process under torchrun
-        log.info(
-            "On the CPU, these defaults are suitable for a laptop: %s. Pass --paper to use the "
-            "published settings instead.",
-            ", ".join(changed),
-        )
-    return for_laptop
+    if paper or find_device(options.get("device", RunConfig.device)).type != "cpu":
+        return RunConfig(**options)
+    log.info(
+        "On the CPU, the defaults are suitable for a laptop. Pass --paper to use the published "
+        "settings."
+    )
+    return RunConfig.for_laptop(**options)
 
 
 #: Exit code of the command audit-split if there is a leak; 1 and 2 indicate errors.
 LEAK = 3
-#: Values of --method of the command fit.
-METHODS = (*TASKS, "scratch")
 
 
 def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -210,21 +196,26 @@ def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
     return {label or name: name for label, name in split}
 
 
-@with_options(reading_of)
+#: Types of the options of a study.
+_STUDY_TYPES: dict[str, Any] = {
+    "tasks": Annotated[list[str], typer.Option("--task")],
+    "encoders": Annotated[list[str], typer.Option("--encoder")],
+    "only": list[str],
+    "without": list[str],
+    "n_train_subjects": Annotated[int, typer.Option("--train-subjects", min=1)],
+    "draws": int,
+    "minutes": float,
+    "in_spite_of": list[str],
+}
+
+
+@with_options(reading_of, _STUDY_TYPES)
 def study(
     folder: str,
     *,
     out: Path,
     quick: bool = False,
     thorough: bool = False,
-    task: list[str] | None = None,
-    encoder: list[str] | None = None,
-    only: list[str] | None = None,
-    without: list[str] | None = None,
-    train_subjects: Annotated[int | None, typer.Option(min=1)] = None,
-    draws: int = 12,
-    minutes: float | None = None,
-    in_spite_of: list[str] | None = None,
     plan_only: bool = False,
     options: dict[str, Any],
 ) -> None:
@@ -245,21 +236,21 @@ def study(
         Run only the primary comparison and the baselines, with short pretrainings.
     thorough
         Run longer pretrainings, and include published networks.
-    task : NAME
+    tasks : NAME
         Pretext task. May be repeated; the first task is used in the primary comparison. Default:
         pars and features.
-    encoder : NAME=FOLDER
+    encoders : NAME=FOLDER
         Encoder pretrained on other data, instead of small and pars-sleep. May be repeated.
     only : NAME
         Method or group of methods to run: primary, baselines, tasks, bundled, ensemble, networks,
         controls, published. May be repeated.
     without : NAME
         Method or group of methods to exclude. May be repeated.
-    train_subjects : N
+    n_train_subjects : N
         Number of labeled subjects. Default: 4, or fewer if the training subjects of a fold are too
         few for three disjoint sets of 4.
     draws : N
-        Number of draws (random subsets of labeled subjects). Must be even.
+        Number of draws (random subsets of labeled subjects). Must be even. Default: 12.
     minutes : N
         Maximum duration of a pretraining in minutes. Default: 8; with --quick 5, with --thorough
         60.
@@ -274,18 +265,12 @@ def study(
     with report_failures(RESUME.format("steps", out)):
         from braindecode_pars.cli import fitting
 
-        study_options: dict[str, Any] = dict(
-            effort="quick" if quick else "thorough" if thorough else "default",
-            tasks=task,
-            encoders=dict(pairs(encoder, "--encoder", "NAME=FOLDER")) or None,
-            only=only,
-            without=without,
-            n_train_subjects=train_subjects,
-            draws=draws,
-            minutes=minutes,
-            in_spite_of=in_spite_of,
-        )
-        study_options = {name: value for name, value in study_options.items() if value is not None}
+        study_options = {name: options.pop(name) for name in _STUDY_TYPES if name in options}
+        if "encoders" in study_options:
+            encoders = pairs(study_options["encoders"], "--encoder", "NAME=FOLDER")
+            study_options["encoders"] = dict(encoders)
+        if quick or thorough:
+            study_options["effort"] = "quick" if quick else "thorough"
         reading = reading_of(folder, options)
         fitting.study_folder(folder, out, reading, study_options, plan_only=plan_only)
 
@@ -356,8 +341,8 @@ def store(
     """
     if labels and (exclude or share):
         raise typer.BadParameter(
-            "--exclude and --share apply to pretraining only, but --labels stores the labeled "
-            "windows of all subjects. Omit --labels, or omit --exclude and --share."
+            "--labels stores all subjects, so it cannot be combined with --exclude and --share, "
+            "which apply to pretraining."
         )
     if not recipe and (labels or exclude or share or "settings" in options):
         raise typer.BadParameter("--labels, --exclude, --share and --set require --recipe.")
@@ -472,21 +457,16 @@ def fit(
     device
         Device: auto, cpu, cuda or mps. Default: auto.
     """
-    if method is not None and encoder is not None:
+    if method is not None and (encoder is not None or few_labels):
         raise typer.BadParameter(
-            "--method trains a new encoder, but --encoder is already pretrained. Pass only one "
-            "of the two options."
+            "--method trains a new encoder, so it cannot be combined with --encoder or "
+            "--few-labels. Omit --method."
         )
-    for name, value in (("--method", method), ("--seed", options.get("random_state"))):
-        if few_labels and value is not None:
-            raise typer.BadParameter(
-                f"{name} applies to training a network, but --few-labels does not train a network. "
-                "Pass only one of the two options."
-            )
     method = "few-labels" if few_labels else method or "pars"
-    if not few_labels and method not in METHODS and not names_file(method):
+    if method not in (*TASKS, "scratch", "few-labels") and not names_file(method):
         raise typer.BadParameter(
-            f"Unknown --method {method!r}; use one of {', '.join(METHODS)}, or FILE.py:CLASS."
+            f"Unknown --method {method!r}; use one of {', '.join(TASKS)}, scratch, or "
+            "FILE.py:CLASS."
         )
     with report_failures("No files were written."):
         from braindecode_pars.cli import fitting
@@ -679,11 +659,10 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (
-    *(study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders),
-):
-    app.command(cls=ProtocolCommand if command is evaluate else None)(command)
-_echo = ConsoleHandler()
+for command in (study, store, plan, pretrain, fit, audit_split, predict, reproduce, encoders):
+    app.command()(command)
+app.command(cls=ProtocolCommand)(evaluate)
+_handler = ConsoleHandler()
 
 
 @app.callback()
@@ -691,5 +670,5 @@ def show_log(context: typer.Context) -> None:
     """Self-supervised pretraining for EEG."""
     package = logging.getLogger("braindecode_pars")
     package.setLevel(logging.INFO)
-    package.addHandler(_echo)  # no effect if already added
-    context.call_on_close(_echo.end)
+    package.addHandler(_handler)  # no effect if already added
+    context.call_on_close(_handler.printed.clear)

@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ from braindecode_pars import PARSClassifier, baselines, datasets
 from braindecode_pars._common import model_files
 from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
-from braindecode_pars.cli.terminal import print_frame, show, values
+from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.datasets import any_source
-from braindecode_pars.estimators import transformers, windows_estimator
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
@@ -84,8 +84,6 @@ def fit_folder(
     clf.fit(windows)
     minutes = n_subjects * (time.perf_counter() - start) / 60
     clf.save(out)
-    if isinstance(clf, FewLabelsClassifier) and clf.recenter_:
-        _warn_of_centering(clf, windows.datasets)
     show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
     _show_predict_command(out)
     if n_subjects == 1:
@@ -94,24 +92,33 @@ def fit_folder(
             "be estimated. Add labeled recordings of more subjects."
         )
         return
-    of_method = [f"--encoder {shlex.quote(encoder)}"] if encoder else []
-    if method == "few-labels" or not encoder:
-        of_method.append(f"--method {method}")
     if method == "few-labels":  # center the features of all methods, or of none
         settings = {name: value for name, value in settings.items() if name != "recenter"}
         settings |= {"subject_centering": True} if clf.recenter_ else {}
+    methods = ["--encoder", encoder] if encoder else []
+    if method == "few-labels" or not encoder:
+        methods += ["--method", method]
+    evaluate = [
+        *("evaluate", "leave-one-subject-out", "--dataset", folder, *methods),
+        *("--method", "band-power", *_as_options("--load", reading)),
+        *(*_as_options("--set", settings), "--out", f"{out}-evaluation"),
+    ]
     show(
         "Scores on the training recordings do not indicate the accuracy on new subjects. To "
         "estimate this accuracy by leave-one-subject-out cross-validation with "
         f"{n_subjects} subjects (estimated run time on this machine: {max(minutes, 1):.0f} min), "
         "run:\n"
-        f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
-        f"{' '.join(of_method)} --method band-power {_as_options('--load', reading)}"
-        f"{_as_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}\n"
+        f"  braindecode-pars {shlex.join(evaluate)}\n"
         "To study whether pretraining improves classification of these recordings, run "
         "braindecode-pars study with the same folder and the same options for reading. This "
         "command prints the estimated run time before it starts."
     )
+
+
+def _as_options(name: str, arguments: Mapping[str, Any]) -> list[str]:
+    """Return arguments as options KEY=VALUE of a command."""
+    options = [f"{key}={json.dumps(value)}" for key, value in arguments.items()]
+    return [word for option in options for word in (name, option)]
 
 
 def _as_encoder(encoder: str) -> dict[str, Any]:
@@ -124,50 +131,19 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
 def _describe(folder: str, windows: Any) -> int:
     """Print the number of recordings, subjects and windows, and return the number of subjects."""
     data = StudyData.of(windows)
-    table_of_windows = data.windows
-    table = pd.DataFrame({"class": table_of_windows.labels, "subject": table_of_windows.groups})
-    n_subjects = table["subject"].nunique()
+    table = pd.DataFrame({"class": data.windows.labels, "subject": data.windows.groups})
+    n_subjects, sfreq = table["subject"].nunique(), data.windows.sfreq
     n_chans, n_times = windows[0][0].shape
     show(
-        f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; "
-        f"{len(table_of_windows)} windows of {n_times / table_of_windows.sfreq:g} s, {n_chans} "
-        f"channels at {table_of_windows.sfreq:g} Hz."
+        f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; {len(table)} "
+        f"windows of {n_times / sfreq:g} s, {n_chans} channels at {sfreq:g} Hz."
     )
     counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
-    names = labels.names_of_classes(counts.index.to_numpy(), table_of_windows.label_names) or {}
-    print_frame(counts.rename(index=names).reset_index())
+    class_names = labels.names_of_classes(counts.index.to_numpy(), data.windows.label_names)
+    print_frame(counts.rename(index=class_names or {}).reset_index())
     for finding in data_check.check_confounds(data):
         show(f"Warning: {finding.text}")
     return n_subjects
-
-
-def _warn_of_centering(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> None:
-    """Warn if ``predict``, which centers each recording by its own mean, may be wrong or fail."""
-    remedy = "refit with --set recenter=null"
-    if clf.one_class_recordings_:
-        show(
-            "Warning: Each recording contains one class, and the features were centered by the "
-            "mean over all recordings of a subject. The command predict centers each recording "
-            "by its own mean, which removes the class difference. To predict single recordings, "
-            f"{remedy}."
-        )
-    lengths = [part.raw.n_times // clf.n_times_ for part in recordings if hasattr(part, "raw")]
-    if short := [n for n in lengths if n < transformers.MIN_WINDOWS]:
-        show(
-            f"Warning: {len(short)} of {len(lengths)} recordings have fewer than "
-            f"{transformers.MIN_WINDOWS} windows (minimum: {min(short)}), but the command predict "
-            f"requires {transformers.MIN_WINDOWS} windows for centering. Use shorter windows, or "
-            f"{remedy}."
-        )
-
-
-def _as_options(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return arguments as shell options KEY=VALUE."""
-    options = ""
-    for key, value in arguments.items():
-        is_plain = isinstance(value, str) and values([f"{key}={value}"], name)[key] == value
-        options += f"{name} {shlex.quote(f'{key}={value if is_plain else json.dumps(value)}')} "
-    return options
 
 
 #: Classes of bundled datasets in a study. For sleep, the most difficult comparison of the paper.
@@ -196,12 +172,12 @@ def study_folder(
     settings = study_design.Settings(**options)
     study_plan.check_settings(settings, out)
     encoder = next(iter((settings.encoders or {"small": "small"}).values()))
-    if is_folder := Path(folder).is_dir() and not is_store(folder):
-        # Recordings that cannot be read are excluded, and listed in the report.
+    is_folder = Path(folder).is_dir() and not is_store(folder)
+    n_jobs = reading.get("n_jobs")
+    if is_folder:  # recordings that cannot be read are excluded, and listed in the report
         reading = {"on_error": "warn"} | _as_encoder(encoder) | reading
-        n_jobs = reading.get("n_jobs")
-    else:
-        n_jobs = reading.pop("n_jobs", None)  # stored windows are not read in parallel
+    else:  # stored windows are not read in parallel
+        reading.pop("n_jobs", None)
     reading = SAMPLE_CLASSES.get(folder, {}) | reading
     caught: list[Collected] = []
     with collected(caught):

@@ -22,7 +22,13 @@ from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
 from braindecode_pars.predictions.recording import check_transitions
-from braindecode_pars.predictions.results import MARK, MINUTES, Results, write_summary
+from braindecode_pars.predictions.results import (
+    MARK,
+    MINUTES,
+    SUMMARY,
+    Results,
+    write_summary,
+)
 from braindecode_pars.recordings import folders, search
 
 Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
@@ -66,14 +72,15 @@ def predict_recordings(
     Raises
     ------
     ValueError, OSError
-        If the model or the recordings are not found, ``out`` contains other files, or ``overwrite``
-        is False and a file would be replaced. In these cases, no files are written.
+        If the model or the recordings are not found. If ``out`` contains other files. If
+        ``overwrite`` is False, and results of a changed recording, model or option would be
+        replaced. In these cases, no files are written.
     """
     targets = find_recordings(paths)
     model_folder = model_files.model_folder(model)
-    kinds = model_files.kinds_in(model_folder)
-    classifiers = (kind for kind in kinds if names.MODEL_KINDS[kind].entry == "classifier")
-    kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
+    kinds = [names.MODEL_KINDS[kind] for kind in model_files.kinds_in(model_folder)]
+    classifiers = [kind for kind in kinds if kind.entry == "classifier"]
+    kind = classifiers[0] if classifiers else names.MODEL_KINDS[model_files.CLASSIFIER]
     with silent("unsaved_parameters"):  # of fit, which this command does not call
         clf: Classifier = kind.load().load(model, device=device)
     if options["smooth"]:
@@ -99,30 +106,26 @@ def predict_recordings(
     if folder.is_ours:
         files.read_checked(out / MARK)  # refuses a file of the same name of another program
     with folder.opened():
-        if not folder.is_ours:
-            folder.put(MARK, {"command": "braindecode-pars predict"})
         all_results = [Results(file, folder, target, settings) for file, target in targets.items()]
         unfinished = [
             results for results in all_results if not results.finished(overwrite=overwrite)
         ]
+        if not folder.is_ours:
+            folder.put(MARK, {"command": "braindecode-pars predict"})
         problems: dict[str, str] = {}
-        bar = training.ProgressBar(
-            unfinished, desc="predicting", unit=" recordings", disable=not unfinished
-        )
         try:
-            for results in bar:
-                adaptation = (adapt["classes"], segments.get(results.recording)) if adapt else None
-                if problem := _predict(clf, results, options, bar, adaptation):
-                    problems[str(results.target)] = problem
+            with training.ProgressBar(
+                unfinished, desc="predicting", unit=" recordings", disable=not unfinished
+            ) as bar:
+                for results in bar:
+                    adaptation = (
+                        (adapt["classes"], segments.get(results.recording)) if adapt else None
+                    )
+                    if problem := _predict(clf, results, options, bar, adaptation):
+                        problems[str(results.target)] = problem
         finally:  # also after Ctrl-C
-            bar.close()
-            table, file = write_summary(folder, problems, overwrite=overwrite)
-    if file.name != "summary.csv":
-        show(
-            f"summary.csv was modified after it was written, so the new summary was saved as "
-            f"{file.name}. To replace summary.csv instead, pass --overwrite."
-        )
-    show_summary(table, file, len(targets), len(targets) - len(unfinished))
+            table = write_summary(folder, problems)
+    show_summary(table, out / SUMMARY, len(targets), len(targets) - len(unfinished))
     return len(problems)
 
 
@@ -133,7 +136,10 @@ def _predict(
 
     Warnings and the rescaling factor are printed with the name of the recording.
     """
-    name = results.recording.name
+
+    def write(text: str) -> None:
+        bar.write(f"{results.recording.name}: {text}", file=sys.stderr)
+
     try:
         state = results.state()
         caught: list[Collected] = []
@@ -142,17 +148,16 @@ def _predict(
             warnings.simplefilter("always", UserWarning)
             if adapt is not None:
                 clf, basis = adapted_to(clf, results.recording, *adapt, rescale=options["rescale"])
-                bar.write(f"{name}: adapted to {basis}.", file=sys.stderr)
+                write(f"adapted to {basis}.")
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
-            text = f"{name}: rescaled to the amplitude of the training data (factor {factor:.3g})."
-            bar.write(text, file=sys.stderr)
+            write(f"rescaled to the amplitude of the training data (factor {factor:.3g}).")
         for message in dict.fromkeys(str(message) for message, *_ in caught):
-            bar.write(f"{name}: {message}", file=sys.stderr)
+            write(message)
         results.write(frame, state)
     except Exception as error:  # readers raise any error; predict the remaining recordings
         problem = str(error) or type(error).__name__
-        bar.write(f"{name} failed: {problem}", file=sys.stderr)
+        write(f"failed. {problem}")
         return problem
     return None
 
@@ -181,13 +186,11 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
         "n_findings": "findings",
         "problem": "problem",
     }
-    shown = [name for name in headings if name in table and table[name].notna().any()]
-    # The reasons of failures would make the table wider than a terminal.
-    status = table["problem"].where(table["problem"].isna(), "failed")
-    cells = table.assign(problem=status)[shown].round(1).astype(object)
-    header = [headings[name] for name in shown]
-    print_frame(cells.where(cells.notna(), "").map(str), header=header)
-    n_failed = int(table["problem"].notna().sum())
+    shown = table[[name for name in headings if name in table and table[name].notna().any()]]
+    if "problem" in shown:  # the reasons of failures would make the table wider than a terminal
+        shown = shown.assign(problem=shown["problem"].where(shown["problem"].isna(), "failed"))
+    print_frame(shown.rename(columns=headings))
+    n_failed = table["problem"].notna().sum()
     if n_finished:
         show(f"{n_finished} of {n_recordings} recordings had already been predicted.")
     if n_failed:
@@ -195,14 +198,15 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
             f"{n_failed} of {n_recordings} recordings could not be predicted. The reasons are in "
             f"the column 'problem' of {file}."
         )
-    rows = table.to_dict("records")
-    seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
-    if seen:
-        show(
-            f"Data leakage: {len(seen)} of {len(table)} recordings have the identifier of a "
-            f"training subject: {checks.format_list(seen)}. If the subject is the same, these "
-            "predictions do not indicate the accuracy on new subjects."
-        )
+    if "findings" in table:
+        is_seen = table["findings"].str.contains("subject_in_training", na=False)
+        if is_seen.any():
+            show(
+                f"Data leakage: {is_seen.sum()} of {len(table)} recordings have the identifier of "
+                f"a training subject: {checks.format_list(table['recording'][is_seen].tolist())}. "
+                "If the subject is the same, these predictions do not indicate the accuracy on new "
+                "subjects."
+            )
     if n_failed < n_recordings:
         show(
             f"Results written to {file.parent}: the summary with findings ({file.name}), and for "
@@ -235,27 +239,21 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
         If two recordings would have the same result files, or two headers refer to the same file of
         signals.
     """
-    targets: dict[Path, Path] = {}
     paths = [path.expanduser() for path in paths]
     search.check_signal_files(path for path in paths if path.is_file())
+    targets: dict[Path, Path] = {}
     for path in paths:
-        relative_paths = {path: Path(path.name)}
-        if path.is_dir():
-            recording_files = folders.recordings_below(path)
-            relative_paths = {file: file.relative_to(path) for file in recording_files}
-        for file, target in relative_paths.items():
+        is_folder = path.is_dir()
+        for file in folders.recordings_below(path) if is_folder else [path]:
+            target = file.relative_to(path if is_folder else path.parent)
             name = subjects.without_ending(target.name)
             targets.setdefault(file.absolute(), target.with_name(name))
-    seen: dict[Path, Path] = {}
+    recording_of: dict[Path, Path] = {}
     for file, target in targets.items():
-        if (first := seen.setdefault(target, file)) != file:
-            advice = "Predict them into different folders."
-            if file.parent != first.parent:
-                advice = (
-                    "Pass the folder that contains both, or predict them into different folders."
-                )
+        if (first := recording_of.setdefault(target, file)) != file:
             raise ValueError(
                 f"{first} and {file} would have the same result files, such as "
-                f"{target}_predictions.csv. {advice}"
+                f"{target}_predictions.csv. Predict them into different folders, or pass a folder "
+                "that contains both in different subfolders."
             )
     return targets

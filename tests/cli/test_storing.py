@@ -26,8 +26,8 @@ def test_a_tree_becomes_a_store(tree, tmp_path):
     options = ["--reference", "average", "--subject", r"^(\w\w)", "--dtype", "float32"]
     code, output = invoke(tree, path, "--sfreq", 100, "--high", 30, *options)
     assert code == 0, output
-    assert "store: 2 recordings of 2 subjects, 0.1 hours, 2-4 channels at 100 Hz as" in output
-    assert "float32, 0.00 GB." in output
+    assert "store': 2 recordings, 6 signals, 0.1 h at 100 Hz, float32)" in output
+    assert "2 subjects: an, be." in output
     made = SignalStore.open(path)
     assert made.subjects == ["an", "be"]
     assert made.dtype == "float32"
@@ -100,7 +100,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
     ("arguments", "message"),
     [
         (["tueg=tuab"], "tuab"),
-        (["tueg=absent"], "TUEG from https://"),
+        (["tueg=absent"], "absent contains no recording"),
         (["tuag=tueg"], "'eegmat', 'eesm17'"),
         (["eesm17=empty"], "no recording of EESM17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),
