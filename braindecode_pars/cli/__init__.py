@@ -29,6 +29,8 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = _plain
+    # braindecode 1.8 uses montage names that are deprecated in MNE.
+    warnings.filterwarnings("ignore", "Montage name", FutureWarning)
     try:
         from braindecode_pars.cli.commands import app
     except ModuleNotFoundError as error:

@@ -6,6 +6,7 @@ command runs, so that ``--help`` is fast. ``plan`` and ``pretrain`` share the op
 """
 
 import logging
+import sys
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -14,13 +15,11 @@ import typer
 from braindecode_pars import runs
 from braindecode_pars._common.checks import names_file
 from braindecode_pars._common.names import TASKS
-from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
+from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.terminal import (
     RESUME,
     ConsoleHandler,
-    documented,
     pairs,
-    report_failures,
     show,
     values,
     with_options,
@@ -209,7 +208,7 @@ _STUDY_TYPES: dict[str, Any] = {
 }
 
 
-@with_options(reading_of, _STUDY_TYPES)
+@with_options(reading_of, _STUDY_TYPES, advice=RESUME.format("steps"))
 def study(
     folder: str,
     *,
@@ -262,20 +261,19 @@ def study(
     """
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
-    with report_failures(RESUME.format("steps", out)):
-        from braindecode_pars.cli import fitting
+    from braindecode_pars.cli import fitting
 
-        study_options = {name: options.pop(name) for name in _STUDY_TYPES if name in options}
-        if "encoders" in study_options:
-            encoders = pairs(study_options["encoders"], "--encoder", "NAME=FOLDER")
-            study_options["encoders"] = dict(encoders)
-        if quick or thorough:
-            study_options["effort"] = "quick" if quick else "thorough"
-        reading = reading_of(folder, options)
-        fitting.study_folder(folder, out, reading, study_options, plan_only=plan_only)
+    study_options = {name: options.pop(name) for name in _STUDY_TYPES if name in options}
+    if "encoders" in study_options:
+        encoders = pairs(study_options["encoders"], "--encoder", "NAME=FOLDER")
+        study_options["encoders"] = dict(encoders)
+    if quick or thorough:
+        study_options["effort"] = "quick" if quick else "thorough"
+    reading = reading_of(folder, options)
+    fitting.study_folder(folder, out, reading, study_options, plan_only=plan_only)
 
 
-@with_options()
+@with_options(advice=RESUME.format("recordings"))
 def store(
     folders: list[Path],
     *,
@@ -349,17 +347,15 @@ def store(
     if len(folders) != (1 if recipe else 2):
         expected = "STORE only" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
-    path = folders[-1]
-    with report_failures(RESUME.format("recordings", path)):
-        from braindecode_pars.cli import describing
+    from braindecode_pars.cli import describing
 
-        source: Any = folders[0]
-        settings = values(options.pop("settings", None), "--set")
-        if recipe:
-            corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
-            source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
-        shares = values(share, "--share") or None
-        describing.make_store(source, path, shares=shares, **options)
+    source: Any = folders[0]
+    settings = values(options.pop("settings", None), "--set")
+    if recipe:
+        corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
+        source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
+    shares = values(share, "--share") or None
+    describing.make_store(source, folders[-1], shares=shares, **options)
 
 
 @with_options(run_config, _TYPES, _DEFAULTS)
@@ -389,14 +385,13 @@ def plan(
     """
     if (corpus is None) == (n_windows is None):
         raise typer.BadParameter("Pass either the folder of a store, or --n-windows and --sfreq.")
-    with report_failures():
-        from braindecode_pars.cli import describing
+    from braindecode_pars.cli import describing
 
-        size: dict[str, Any] = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
-        describing.show_plan(run_config(options), corpus, **size)
+    size: dict[str, Any] = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
+    describing.show_plan(run_config(options), corpus, **size)
 
 
-@with_options(run_config, _TYPES, _DEFAULTS)
+@with_options(run_config, _TYPES, _DEFAULTS, advice="Use --resume to continue the run.")
 def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str, Any]) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the settings of the paper.
 
@@ -415,11 +410,10 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
     resume
         Resume the run in --out from its last checkpoint.
     """
-    with report_failures(f"The last checkpoint is in {out}. Use --resume to continue."):
-        runs.pretrain(store, out, run_config(options), resume=resume)
+    runs.pretrain(store, out, run_config(options), resume=resume)
 
 
-@with_options(reading_of)
+@with_options(reading_of, advice="No files were written.")
 def fit(
     folder: str,
     *,
@@ -468,15 +462,14 @@ def fit(
             f"Unknown --method {method!r}; use one of {', '.join(TASKS)}, scratch, or "
             "FILE.py:CLASS."
         )
-    with report_failures("No files were written."):
-        from braindecode_pars.cli import fitting
+    from braindecode_pars.cli import fitting
 
-        settings: dict[str, Any] = {
-            name: options.pop(name) for name in ("random_state", "device") if name in options
-        }
-        settings |= values(options.pop("settings", None), "--set")
-        reading = reading_of(folder, options)
-        fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
+    settings: dict[str, Any] = {
+        name: options.pop(name) for name in ("random_state", "device") if name in options
+    }
+    settings |= values(options.pop("settings", None), "--set")
+    reading = reading_of(folder, options)
+    fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
 
 
 @with_options(reading_of)
@@ -497,27 +490,26 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
         Test windows, in the same form. Copies are only found in recordings, because tables have no
         signals.
     """
-    with report_failures():
-        from braindecode_pars import datasets, evaluation
-        from braindecode_pars.recordings.side_tables import read_table
+    from braindecode_pars import datasets, evaluation
+    from braindecode_pars.recordings.side_tables import read_table
 
-        def read(side: str) -> Any:
-            if Path(side).suffix.lower() not in (".csv", ".tsv"):
-                return datasets.load(side, **reading_of(side, options))
-            if options:
-                raise ValueError(
-                    f"{side} is a table of windows, but {', '.join(sorted(options))} applies to "
-                    "recordings only. Omit the options for reading recordings."
-                )
-            return read_table(side, Path())
+    def read(side: str) -> Any:
+        if Path(side).suffix.lower() not in (".csv", ".tsv"):
+            return datasets.load(side, **reading_of(side, options))
+        if options:
+            raise ValueError(
+                f"{side} is a table of windows, but {', '.join(sorted(options))} applies to "
+                "recordings only. Omit the options for reading recordings."
+            )
+        return read_table(side, Path())
 
-        result = evaluation.audit_split(read(train), read(test))
-        show(str(result))
+    result = evaluation.audit_split(read(train), read(test))
+    show(str(result))
     if result.has_leak:
-        raise typer.Exit(LEAK)
+        sys.exit(LEAK)
 
 
-@documented
+@with_options(advice=RESUME.format("recordings"))
 def predict(
     model: str,
     recordings: list[Path],
@@ -581,20 +573,19 @@ def predict(
     """
     if not adapt and (labels or classes):
         raise typer.BadParameter("--labels and --class require --adapt.")
-    with report_failures(RESUME.format("recordings", out)):
-        from braindecode_pars.cli import predicting
+    from braindecode_pars.cli import predicting
 
-        named = _class_of_each_label(classes)
-        adaptation = dict(labels=labels, column=label_column, classes=named) if adapt else None
-        options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
-        n_failed = predicting.predict_recordings(
-            model, recordings, out, device=device, overwrite=overwrite, adapt=adaptation, **options
-        )
+    named = _class_of_each_label(classes)
+    adaptation = dict(labels=labels, column=label_column, classes=named) if adapt else None
+    options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
+    n_failed = predicting.predict_recordings(
+        model, recordings, out, device=device, overwrite=overwrite, adapt=adaptation, **options
+    )
     if n_failed:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
-@documented
+@with_options(advice=RESUME.format("results"))
 def reproduce(
     dataset: str,
     *,
@@ -624,14 +615,13 @@ def reproduce(
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
-    with report_failures(RESUME.format("results", out)):
-        from braindecode_pars.cli import evaluation_report
+    from braindecode_pars.cli import evaluation_report
 
-        options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
-        evaluation_report.show_reproduction(dataset, out, options)
+    options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
+    evaluation_report.show_reproduction(dataset, out, options)
 
 
-@documented
+@with_options()
 def encoders(name: str | None = None, *, audit: bool = False) -> None:
     """List the bundled pretrained encoders, or print the encoder card or audit of one encoder.
 
@@ -647,21 +637,21 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     """
     if audit and name is None:
         raise typer.BadParameter("--audit requires the name or folder of an encoder.")
-    with report_failures():
-        from braindecode_pars.cli import describing
+    from braindecode_pars.cli import describing
 
-        if name is None:
-            describing.show_encoders()
-        elif audit:
-            describing.show_audit(name)
-        else:
-            describing.show_card(name)
+    if name is None:
+        describing.show_encoders()
+    elif audit:
+        describing.show_audit(name)
+    else:
+        describing.show_card(name)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (study, store, plan, pretrain, fit, audit_split, predict, reproduce, encoders):
+for command in (
+    *(study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders),
+):
     app.command()(command)
-app.command(cls=ProtocolCommand)(evaluate)
 _handler = ConsoleHandler()
 
 

@@ -76,19 +76,16 @@ def find_corpora(
         else:
             excluded: list[Any] = [*(excluded_folders if name in with_folders else ()), *lists]
             corpora.append(datasets.RECIPES[name].continuous(folder, exclude=excluded, **options))
-    absent = [] if labels else [x for x in corpora[0].absent if all(x in c.absent for c in corpora)]
     if not labels:
         corpora = without_left_out(corpora)
-
-    # Included and excluded subjects, and listed subjects that are in none of the corpora
     for corpus in corpora:
-        show(corpus.summary)
+        show(corpus.summary)  # with the included and excluded subjects
+    absent = set() if labels else set.intersection(*(set(corpus.absent) for corpus in corpora))
     if absent:
-        n_listed = len({subject for subjects in lists for subject in subjects})
         show(
-            f"{len(absent)} of {n_listed} subjects listed in --exclude have no recording: "
-            f"{checks.format_list(absent)}. Check the spelling: subjects that are misspelled in "
-            "the list are not excluded from training."
+            f"{len(absent)} subjects listed in --exclude have no recording: "
+            f"{checks.format_list(sorted(absent))}. Check the spelling: subjects that are "
+            "misspelled in the list are not excluded from training."
         )
     return corpora
 
@@ -256,12 +253,7 @@ def show_audit(name: str) -> None:
         show(result["recordings"])
         if "measured" in result:
             show(f"Measured: {result['measured']}")
-        for measure, rows in pd.DataFrame(result["table"]).groupby("measure", sort=False):
-            # Only the chance level of accuracies differs.
-            columns = [*audits.FEATURES, *(["chance"] if measure == audits.ACCURACY else [])]
-            shown = rows[columns].map("{:.2f}".format)
-            shown.insert(0, measure, rows["property"])
-            print_frame(shown)
+        print_frame(pd.DataFrame(result["table"]).round(2), n_text=2)
     show(
         "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
         "perfect prediction, 0 is no better than predicting the mean. An R2 above both the "

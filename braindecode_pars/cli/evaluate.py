@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from braindecode_pars.cli.terminal import RESUME, documented, report_failures, values
+from braindecode_pars.cli.terminal import RESUME, values, with_options
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Options of each protocol that are not options of all protocols.
@@ -22,20 +21,7 @@ PROTOCOLS = {
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 
-class ProtocolCommand(TyperCommand):
-    """Command whose help is limited to the options of a protocol, if it precedes --help."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if "--help" in args:
-            ctx.meta["protocol"] = next((name for name in args if name in PROTOCOLS), None)
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        protocol, params = ctx.meta.get("protocol"), super().get_params(ctx)
-        return [param for param in params if not protocol or _accepts(protocol, param.opts[0])]
-
-
-@documented
+@with_options(advice=RESUME.format("fits"))
 def evaluate(
     context: typer.Context,
     protocol: str,
@@ -67,8 +53,8 @@ def evaluate(
     comparison on control signals, such as high-pass filtered windows, to show which signal
     properties a difference depends on.
 
-    To resume after an interruption, run the same command; finished fits are stored in --out. To
-    show only the options of one protocol, pass it before --help.
+    To resume after an interruption, run the same command; finished fits are stored in --out. An
+    option that the protocol does not use raises an error, which lists the protocols that use it.
 
     Options
     -------
@@ -156,39 +142,38 @@ def evaluate(
             )
     if (required := REQUIRED.get(protocol)) and required not in options:
         raise typer.BadParameter(f"The protocol {protocol} requires {required}.")
-    with report_failures(RESUME.format("fits", out)):
-        from braindecode_pars import datasets
-        from braindecode_pars.cli import evaluation_report as report
-        from braindecode_pars.datasets import any_source
+    from braindecode_pars import datasets
+    from braindecode_pars.cli import evaluation_report as report
+    from braindecode_pars.datasets import any_source
 
-        is_ablation = protocol == "ablation"
-        classifier = report.classifier_settings(
-            settings, published=published, dataset=dataset, pretrains=is_ablation
-        )
-        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=any_source.title(dataset))
-        methods = {}
-        if not is_ablation:
-            arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
-            # Unknown methods raise an error before the corpus is read.
-            methods = report.methods_of(protocol, method, encoder, classifier)
-        windows = datasets.load(dataset, data, **values(load, "--load"))
-        if seeds is None and protocol == "controls" and not n:
-            seeds = 1
-        option_values = dict(
-            metrics=metric,
-            seeds=seeds and range(seeds),
-            n_train_subjects=n[-1] if n and is_ablation else n,
-            controls=control,
-            test_subjects=report.find_subjects(windows, test_subject),
-        )
-        # Options that are not set have the default of the protocol.
-        arguments |= {name: value for name, value in option_values.items() if value}
-        if is_ablation:
-            report.show_ablation(classifier, windows, grid or [], **arguments)
-        elif protocol == "controls":
-            report.show_controls(methods, windows, against=against, **arguments)
-        else:
-            report.run(protocol, methods, windows, against=against, **arguments)
+    is_ablation = protocol == "ablation"
+    classifier = report.classifier_settings(
+        settings, published=published, dataset=dataset, pretrains=is_ablation
+    )
+    arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=any_source.title(dataset))
+    methods = {}
+    if not is_ablation:
+        arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
+        # Unknown methods raise an error before the corpus is read.
+        methods = report.methods_of(protocol, method, encoder, classifier)
+    windows = datasets.load(dataset, data, **values(load, "--load"))
+    if seeds is None and protocol == "controls" and not n:
+        seeds = 1
+    option_values = dict(
+        metrics=metric,
+        seeds=seeds and range(seeds),
+        n_train_subjects=n[-1] if n and is_ablation else n,
+        controls=control,
+        test_subjects=report.find_subjects(windows, test_subject),
+    )
+    # Options that are not set have the default of the protocol.
+    arguments |= {name: value for name, value in option_values.items() if value}
+    if is_ablation:
+        report.show_ablation(classifier, windows, grid or [], **arguments)
+    elif protocol == "controls":
+        report.show_controls(methods, windows, against=against, **arguments)
+    else:
+        report.run(protocol, methods, windows, against=against, **arguments)
 
 
 def _accepts(protocol: str, option: str) -> bool:

@@ -146,16 +146,14 @@ def reference_method(name: str | None, methods: Collection[str]) -> str:
     ``name`` is a name as in tables or in ``--method``. If None, the reference method is "from
     scratch", or the random encoder if "from scratch" is not a method.
     """
-    names = (
-        [name, shown_name(name)]
-        if name
-        else [f"{method}{suffix}" for method in _AGAINST for suffix in ("", baselines.CENTERED)]
-    )
+    names = [f"{method}{suffix}" for method in _AGAINST for suffix in ("", baselines.CENTERED)]
+    if name is not None:
+        names = [name, shown_name(name)]
     method_of = {method.casefold().replace("-", " "): method for method in methods}
     for key in (name.casefold().replace("-", " ") for name in names):
         if key in method_of:
             return method_of[key]
-    problem = f"Unknown method --against {name}" if name else "--against is required"
+    problem = "--against is required" if name is None else f"Unknown method --against {name}"
     raise ValueError(f"{problem}; use one of {', '.join(methods)}.")
 
 
@@ -230,17 +228,10 @@ def show_scores(scores: pd.DataFrame, over: str) -> None:
     over : "subjects" | "seeds"
         Unit of the standard deviation: held-out subjects, or seeds (with fixed test subjects).
     """
-    wide = evaluation.score_table(scores, over)
-    n = wide.attrs["n"]
-    unit = f"held-out subject{'s' if n != 1 else ''}"
-    if over == "seeds":
-        unit = f"seed{'s' if n != 1 else ''}, over all test windows"
-    # Omit the dataset and the number of training subjects if they are equal in all rows.
-    rows = wide.fillna("").reset_index()
-    keys = [key for key in ("dataset", "n_train_subjects") if rows[key].nunique() > 1]
-    keys.append("method")
-    shown = rows[[*keys, *wide]].rename(columns={"n_train_subjects": "training subjects"})
-    print_frame(shown, f"mean ± SD over {n} {unit}", len(keys))
+    table = evaluation.score_table(scores, over)
+    unit = "held-out subjects" if over == "subjects" else "seeds, over all test windows"
+    title = f"mean ± SD over {table.attrs['n']} {unit}"
+    print_frame(table.fillna("").reset_index(), title, table.index.nlevels)
 
 
 def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> None:

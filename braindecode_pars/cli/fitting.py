@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars import PARSClassifier, baselines, datasets
-from braindecode_pars._common import model_files
+from braindecode_pars._common import checks, model_files
 from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
@@ -87,10 +87,7 @@ def fit_folder(
     show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
     _show_predict_command(out)
     if n_subjects == 1:
-        show(
-            "All labeled windows come from one subject, so the accuracy on other subjects cannot "
-            "be estimated. Add labeled recordings of more subjects."
-        )
+        show("To estimate the accuracy on other subjects, label recordings of more subjects.")
         return
     if method == "few-labels":  # center the features of all methods, or of none
         settings = {name: value for name, value in settings.items() if name != "recenter"}
@@ -104,14 +101,9 @@ def fit_folder(
         *(*_as_options("--set", settings), "--out", f"{out}-evaluation"),
     ]
     show(
-        "Scores on the training recordings do not indicate the accuracy on new subjects. To "
-        "estimate this accuracy by leave-one-subject-out cross-validation with "
-        f"{n_subjects} subjects (estimated run time on this machine: {max(minutes, 1):.0f} min), "
-        "run:\n"
-        f"  braindecode-pars {shlex.join(evaluate)}\n"
-        "To study whether pretraining improves classification of these recordings, run "
-        "braindecode-pars study with the same folder and the same options for reading. This "
-        "command prints the estimated run time before it starts."
+        "To estimate the accuracy on new subjects by leave-one-subject-out cross-validation (about "
+        f"{max(minutes, 1):.0f} min on this machine), run:\n  braindecode-pars "
+        f"{shlex.join(evaluate)}"
     )
 
 
@@ -228,13 +220,13 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     n_processes = number_of_processes(n_jobs)
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
     bound = "at least " if minutes.isna().any() else ""
-    controls = ""
+    further = ["the final training of the recommended method"]
     if plan.effort.controls and plan.primary:
-        controls = "control analyses (only after a significant improvement) and "
+        further.append("control analyses after a significant improvement")
     show(
-        f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min with "
-        f"{n_processes} process{'es' * (n_processes > 1)}, plus {controls}the final training of "
-        "the recommended method. A pretraining ends early if its held-out loss stops decreasing."
+        f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min "
+        f"(processes: {n_processes}), plus {checks.format_list(further)}. A pretraining ends early "
+        "if its held-out loss stops decreasing."
     )
 
 

@@ -194,26 +194,21 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
     if n_finished:
         show(f"{n_finished} of {n_recordings} recordings had already been predicted.")
     if n_failed:
-        show(
-            f"{n_failed} of {n_recordings} recordings could not be predicted. The reasons are in "
-            f"the column 'problem' of {file}."
-        )
+        show(f"{n_failed} of {n_recordings} recordings could not be predicted. Reasons: {file}")
     if "findings" in table:
-        is_seen = table["findings"].str.contains("subject_in_training", na=False)
-        if is_seen.any():
+        seen = table["recording"][table["findings"].str.contains("subject_in_training", na=False)]
+        if len(seen):
             show(
-                f"Data leakage: {is_seen.sum()} of {len(table)} recordings have the identifier of "
-                f"a training subject: {checks.format_list(table['recording'][is_seen].tolist())}. "
-                "If the subject is the same, these predictions do not indicate the accuracy on new "
-                "subjects."
+                f"Data leakage: {len(seen)} of {len(table)} recordings have the identifier of a "
+                f"training subject: {checks.format_list(seen.tolist())}. If the subject is the "
+                "same, these predictions do not indicate the accuracy on new subjects."
             )
-    if n_failed < n_recordings:
-        show(
-            f"Results written to {file.parent}: the summary with findings ({file.name}), and for "
-            "each predicted recording a table (_predictions.csv), events (_events.tsv), a figure "
-            "(_hypnodensity.png) and a scrollable page (_hypnodensity.html). The probabilities are "
-            "not calibrated: on new subjects, they are often too close to 0 and 1."
-        )
+    show(
+        f"Results written to {file.parent}. For each predicted recording: a table, BIDS events, a "
+        f"figure and a scrollable page. For all recordings: {file.name} with sleep statistics and "
+        "findings. Probabilities are not calibrated: on new subjects, they are often too close to "
+        "0 and 1."
+    )
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Advice after Ctrl-C of a command that resumes: finished parts, and the folder of the results.
-RESUME = "Finished {} are stored in {}. Run the same command to resume."
+#: Advice after Ctrl-C of a command that resumes.
+RESUME = "Finished {} are stored. Run the same command to resume."
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def report_failures(advice: str = "") -> Iterator[None]:
     Parameters
     ----------
     advice : str
-        Sentence that is printed after Ctrl-C: where results are stored, and how to resume.
+        Sentence that is printed after Ctrl-C: how to resume.
     """
     try:
         yield
@@ -94,6 +94,8 @@ def with_options(
     source: Callable[..., Any] | None = None,
     types: Mapping[str, Any] | None = None,
     defaults: Mapping[str, str] | None = None,
+    *,
+    advice: str = "",
 ) -> Callable[[Command], Command]:
     """Make a command from a function, with help texts from the docstring of the function.
 
@@ -110,6 +112,8 @@ def with_options(
         Types of further options that differ from the types in this module.
     defaults : mapping of str to str | None
         Default values of further options, as shown in the help.
+    advice : str
+        Sentence that is printed after Ctrl-C: how to resume.
     """
 
     def decorate(command: Command) -> Command:
@@ -128,7 +132,8 @@ def with_options(
             options = {name: arguments.pop(name) for name in further}
             if "options" in signature:
                 arguments["options"] = {k: x for k, x in options.items() if x is not None}
-            command(**arguments)
+            with report_failures(advice):
+                command(**arguments)
 
         # typer reads the parameters of a command from its signature.
         described: Any = run
@@ -141,7 +146,6 @@ def with_options(
     return decorate
 
 
-documented = with_options()
 _SECTION = "\nOptions\n-------\n"
 
 

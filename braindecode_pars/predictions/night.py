@@ -51,16 +51,12 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     """
     tables.check_table(frame, "table of predictions", ("onset", "duration", "label"))
     frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
-    onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
-    if not (np.isfinite(onset).all() and (duration > 0).all()):
+    onset, duration = frame["onset"], frame["duration"]
+    is_late = onset.iloc[1:].to_numpy() >= (onset + duration).iloc[:-1].to_numpy() - 1e-6
+    if not (np.isfinite(onset).all() and (duration > 0).all() and is_late.all()):
         raise ValueError(
-            "The columns onset and duration must contain finite times in seconds, and every "
-            "duration must be positive."
-        )
-    if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
-        raise ValueError(
-            "Windows overlap, or are not sorted by onset. Pass the predictions of one recording, "
-            "sorted by onset."
+            "The columns onset and duration must describe the windows of one recording in seconds: "
+            "sorted by a finite onset, with a positive duration, and without overlap."
         )
     classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
     texts = [
@@ -107,12 +103,8 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     >>> smoothed(frame)["label"].tolist()
     ['W', 'W']
     """
+    tables.check_table(frame, "frame (of predict_raw with smooth=True)", [tables.SMOOTHED_LABEL])
     columns = [name for name in frame if str(name).startswith(tables.SMOOTHED)]
-    if tables.SMOOTHED_LABEL not in frame or not columns:
-        raise ValueError(
-            f"frame has no column {tables.SMOOTHED_LABEL!r} with smoothed predictions. Call "
-            "predict_raw with smooth=True."
-        )
     names = [tables.PROBABILITY + name.removeprefix(tables.SMOOTHED) for name in columns]
     values = frame[columns].set_axis(names, axis=1)
     entropy = entr(values.to_numpy(float)).sum(axis=1)
@@ -242,15 +234,12 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     """
     path = Path(path).expanduser()
     stem = path.name.removesuffix(_SUFFIX)
-    if stem == path.name or not stem:
+    is_bids = has_bids_entities(stem) or not stem.startswith("sub-")
+    if stem in ("", path.name) or not is_bids:
         raise ValueError(
-            f"path has the file name {path.name}, but the file name must end with {_SUFFIX}. Use a "
-            f"name such as sub-01_task-sleep_desc-pars{_SUFFIX}."
-        )
-    if stem.startswith("sub-") and not has_bids_entities(stem):
-        raise ValueError(
-            f"path has the file name {path.name}, which is not a valid BIDS name. Use the entities "
-            "sub, ses (if there are sessions) and task, in this order, with alphanumeric labels."
+            f"path has the file name {path.name}, expected a name that ends with {_SUFFIX}. A name "
+            "that begins with sub- requires the BIDS entities sub, ses (if there are sessions) and "
+            "task, in this order, with alphanumeric labels."
         )
     rows = check_predictions(frame)
     descriptions = _descriptions(classes_of(rows))
@@ -416,11 +405,6 @@ def _scored_windows(stages: pd.DataFrame | ArrayLike, window_seconds: float) -> 
     """Return the columns stage, start and minutes of each window. Times are in minutes."""
     if not isinstance(stages, pd.DataFrame):
         labels = np.asarray(stages, dtype=object)
-        if labels.ndim != 1 or not len(labels):
-            raise ValueError(
-                f"stages has shape {labels.shape}, expected (n_windows,) with at least one window. "
-                "Pass the stages of one recording."
-            )
         onsets = np.arange(len(labels)) * window_seconds
         stages = pd.DataFrame(dict(onset=onsets, duration=window_seconds, label=labels))
     rows = check_predictions(stages)

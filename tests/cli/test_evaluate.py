@@ -114,13 +114,13 @@ def test_label_efficiency(tmp_path):
         *("label-efficiency", *SMALL, "--method", "band-power", "--n", 1, "--n", 2),
         *("--test-subject", 4, "--seeds", 2, "--metric", "f1", "--out", tmp_path),
     )
-    assert "training subjects" in one_line(output)
+    assert "n train subjects" in one_line(output)
     assert "over 2 seeds, over all test windows" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["subject"].astype(str)) <= {"4", "all"}
     pooled = scores[scores["subject"] == "all"].groupby("n_train_subjects")["value"]
     for n, mean, sd in zip((1, 2), pooled.mean(), pooled.std(), strict=True):
-        assert f"{n} log band power {mean:.3f} ± {sd:.3f}" in one_line(output)
+        assert f"simulated {n} log band power {mean:.3f} ± {sd:.3f}" in one_line(output)
     assert (tmp_path / "f1.png").exists()
 
 
@@ -130,7 +130,7 @@ def test_transfer(encoders, tmp_path):
         *("--seeds", 1, "--method", "band-power", "--out", tmp_path / "out"),
     )
     assert "pretrained" in output
-    assert "over 1 seed, over all test windows" in output
+    assert "over 1 seeds, over all test windows" in output
     scores = pd.read_csv(tmp_path / "out/scores.csv")
     trained = {"pretrained, head trained", "pretrained, fine-tuned", "random encoder, head trained"}
     assert set(scores["method"]) == {"log band power", *trained}
