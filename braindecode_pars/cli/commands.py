@@ -326,9 +326,9 @@ def store(
     subject : PATTERN
         Regular expression whose group matches the subject in the path of a file below SOURCE, such
         as 'S(\\d+)R'. Default: names as in BIDS, the corpora of Temple University or the PhysioNet
-        challenges; otherwise the first folder in the path; for a file that is not in a folder, the
-        file name. Required if file names number the recordings of a subject, as in Subject00_1 and
-        Subject00_2.
+        challenges. For other names: the first folder in the path, or the file name if the file is
+        not in a folder. Required if file names number the recordings of a subject, as in
+        Subject00_1 and Subject00_2.
     dtype : NAME
         Data type of the stored samples: int16 or float32. Default: int16.
     n_jobs
@@ -529,9 +529,9 @@ def predict(
 
     Results per recording: a CSV table, a BIDS events file with its JSON file, and a figure of
     classes and probabilities over time, as an image and as a scrollable HTML page. summary.csv
-    contains the time in each class; for sleep stages, also sleep efficiency, latencies and the
-    other sleep statistics of YASA. To resume, run the same command; finished recordings are
-    skipped.
+    contains the time in each class and, for sleep stages, the sleep statistics of YASA, such as
+    sleep efficiency and latencies. It is rewritten in every call. To resume, run the same command;
+    finished recordings are skipped.
 
     Options
     -------
@@ -599,8 +599,7 @@ def reproduce(
     Two-fold design: for each pretext task, an encoder is pretrained without labels on half of the
     subjects, and frozen; the number of steps is the same for all tasks. A classifier with this
     encoder is trained with the labels of four subjects, and tested on the other half. Then the
-    halves are swapped. The numbers of pretrainings and fits are printed first. To resume, run the
-    same command. Example: braindecode-pars reproduce sleep
+    halves are swapped. To resume, run the same command. Example: braindecode-pars reproduce sleep
 
     Options
     -------

@@ -115,9 +115,9 @@ def evaluate(
     control : NAME
         For controls, the control signals: {CONTROLS}. May be repeated. Default: all.
     test_subject : ID
-        Fixed test subject. May be repeated. Default: the test split of the corpus. For controls, if
-        the corpus has no test split: with --n, four folds of subjects are tested; without --n, one
-        subject is held out at a time.
+        Fixed test subject. May be repeated. Default: the test split of the corpus. If the corpus
+        has no test split, controls tests four folds of subjects (with --n), or one subject at a
+        time (without --n).
     seeds
         Number of seeds; seeds are 0, 1, ... Default: 5; 1 for compare, leave-one-subject-out, and
         controls without --n.

@@ -18,7 +18,7 @@ from braindecode_pars._common import checks, files, model_files, subjects, table
 from braindecode_pars.baselines.methods import shown_name
 from braindecode_pars.cli.terminal import pairs, print_frame, show, value_of, values
 from braindecode_pars.datasets import any_source
-from braindecode_pars.evaluation import protocols, splitting
+from braindecode_pars.evaluation import splitting
 
 #: Default methods without ``--method`` and ``--encoder``.
 _DEFAULT = ("pars", "scratch", "band-power", "tangent-space")
@@ -191,11 +191,7 @@ def show_ablation(
 
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of table 1 of the paper, and print their scores over seeds."""
-    windows, n_halves = datasets.load(dataset), 2 * len(arguments["seeds"])
-    n_tasks = len(protocols.PAPER_TASKS)
-    n_encoders, n_fits = n_halves * n_tasks, 2 * n_halves * (n_tasks + 2)
-    show(f"{n_encoders} pretrainings of {arguments['epochs']} epochs each, and {n_fits} fits.")
-    scores = evaluation.reproduce(windows, out, **arguments)
+    scores = evaluation.reproduce(datasets.load(dataset), out, **arguments)
     by = [name for name in tables.SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index()
     pooled = means.assign(subject=tables.POOLED)

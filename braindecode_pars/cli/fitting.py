@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
 from braindecode_pars.study.study_data import StudyData
-from braindecode_pars.windows import labels, preprocessing
+from braindecode_pars.windows import preprocessing
 
 
 def fit_folder(
@@ -79,7 +79,9 @@ def fit_folder(
     if clf.encoder is not None and is_folder:
         reading = _as_encoder(clf.encoder) | reading
     windows = datasets.load(folder, **reading)
-    n_subjects = _describe(folder, windows)
+    data = StudyData.of(windows)
+    _show_check(data_check.check_data(data, in_spite_of=["confounds"]), ("warning", "note"))
+    n_subjects = pd.Series(data.windows.groups).nunique()
     start = time.perf_counter()
     clf.fit(windows)
     minutes = n_subjects * (time.perf_counter() - start) / 60
@@ -120,22 +122,14 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
     return settings if card.sfreq is None else settings | {"sfreq": card.sfreq}
 
 
-def _describe(folder: str, windows: Any) -> int:
-    """Print the number of recordings, subjects and windows, and return the number of subjects."""
-    data = StudyData.of(windows)
-    table = pd.DataFrame({"class": data.windows.labels, "subject": data.windows.groups})
-    n_subjects, sfreq = table["subject"].nunique(), data.windows.sfreq
-    n_chans, n_times = windows[0][0].shape
-    show(
-        f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; {len(table)} "
-        f"windows of {n_times / sfreq:g} s, {n_chans} channels at {sfreq:g} Hz."
-    )
-    counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
-    class_names = labels.names_of_classes(counts.index.to_numpy(), data.windows.label_names)
-    print_frame(counts.rename(index=class_names or {}).reset_index())
-    for finding in data_check.check_confounds(data):
-        show(f"Warning: {finding.text}")
-    return n_subjects
+def _show_check(check: data_check.DataCheck, levels: Collection[str]) -> None:
+    """Print the facts, the classes and the findings of a data check."""
+    print_frame(pd.DataFrame(check.facts.items()), "data check", 2, header=False)
+    if len(check.classes):
+        print_frame(check.classes)
+    for finding in check.findings:
+        if finding.level in levels:
+            show(f"{finding.level.capitalize()}: {finding.text}")
 
 
 #: Classes of bundled datasets in a study. For sleep, the most difficult comparison of the paper.
@@ -186,11 +180,7 @@ def study_folder(
         differences = load_encoder(encoder).card.differences(recorded)
         for difference in differences:
             show(f"Encoder {encoder}: {difference}. {windows_estimator.advice([difference])}")
-    print_frame(pd.DataFrame(check.facts.items()), "data check", 2, header=False)
-    if len(check.classes):
-        print_frame(check.classes)
-    for finding in check.findings:
-        show(f"{finding.level.capitalize()}: {finding.text}")
+    _show_check(check, ("stop", "warning", "note"))
     if check.stops:
         show("\n".join(unanswered(name, check, out).answers))
         show(f"Report written to {out / 'report.html'}.")

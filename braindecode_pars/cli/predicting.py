@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 
-from braindecode_pars import PARSClassifier, __version__
+from braindecode_pars import __version__
 from braindecode_pars._common import checks, files, model_files, names, subjects, training
 from braindecode_pars._common.findings import Collected, collected, silent
 from braindecode_pars._common.results_folder import ResultsFolder
-from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
 from braindecode_pars.predictions.recording import check_transitions
@@ -30,8 +29,6 @@ from braindecode_pars.predictions.results import (
     write_summary,
 )
 from braindecode_pars.recordings import folders, search
-
-Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
 
 def predict_recordings(
@@ -82,7 +79,7 @@ def predict_recordings(
     classifiers = [kind for kind in kinds if kind.entry == "classifier"]
     kind = classifiers[0] if classifiers else names.MODEL_KINDS[model_files.CLASSIFIER]
     with silent("unsaved_parameters"):  # of fit, which this command does not call
-        clf: Classifier = kind.load().load(model, device=device)
+        clf = kind.load().load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
     if expected := getattr(clf, "expected_score_", None):
@@ -92,7 +89,7 @@ def predict_recordings(
         )
     weights = model_folder / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
-    segments: Mapping[Path, Any] = {}
+    adaptations: dict[Path, tuple] = {}
     if adapt is not None:
         if not hasattr(clf, "adapt"):
             raise ValueError(
@@ -102,6 +99,7 @@ def predict_recordings(
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
         segments = labeled_segments(labels, adapt["column"], targets)
+        adaptations = {file: (adapt["classes"], segments.get(file)) for file in targets}
     folder = ResultsFolder(out, "predictions", marks=(MARK,))
     if folder.is_ours:
         files.read_checked(out / MARK)  # refuses a file of the same name of another program
@@ -118,9 +116,7 @@ def predict_recordings(
                 unfinished, desc="predicting", unit=" recordings", disable=not unfinished
             ) as bar:
                 for results in bar:
-                    adaptation = (
-                        (adapt["classes"], segments.get(results.recording)) if adapt else None
-                    )
+                    adaptation = adaptations.get(results.recording)
                     if problem := _predict(clf, results, options, bar, adaptation):
                         problems[str(results.target)] = problem
         finally:  # also after Ctrl-C
@@ -130,7 +126,7 @@ def predict_recordings(
 
 
 def _predict(
-    clf: Classifier, results: Results, options: dict[str, Any], bar: Any, adapt: tuple | None
+    clf: Any, results: Results, options: dict[str, Any], bar: Any, adapt: tuple | None
 ) -> str | None:
     """Predict a recording and write its results; return the reason of a failure, or None.
 

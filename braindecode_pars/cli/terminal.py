@@ -53,9 +53,8 @@ def report_failures(advice: str = "") -> Iterator[None]:
 def show(content: Any, end: str = "\n") -> None:
     """Print a text or a table without markup, wrapping or truncation.
 
-    Names of methods, subjects and files may contain brackets, which Rich would interpret as markup,
-    and may be longer than a line of the terminal, so that Rich would truncate them. Tables are also
-    printed completely if they are wider than the terminal.
+    Rich would interpret brackets in names of methods, subjects and files as markup. It would also
+    truncate names that are longer than a line of the terminal, and tables that are wider.
     """
     console = Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(content, end=end)

@@ -180,8 +180,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     There is one row per window. The columns are ``onset`` and ``duration`` in seconds,
     ``trial_type`` (predicted label), ``probability_LABEL`` for each class, and ``entropy``. Windows
     that were not predicted are ``n/a``. In BIDS, predictions are derivatives: write them to the
-    folder ``derivatives`` of the dataset, with an entity ``desc``, so that they do not replace the
-    events of a human scorer.
+    folder ``derivatives`` of the dataset, with an entity ``desc``. The events of a human scorer are
+    then not replaced.
 
     Parameters
     ----------

@@ -351,8 +351,8 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Iter
     """Yield a finding if the training data contain the subject identifier of the recording.
 
     The identifier is read from the file, or from its path. An identifier that is only a number is
-    compared with all labeled subjects, but not with pretraining subjects of a known corpus, because
-    the same numbers occur in many corpora.
+    compared with all labeled subjects. It is not compared with pretraining subjects of a known
+    corpus, because the same numbers occur in many corpora.
     """
     card = getattr(clf, "encoder_card_", None)
     seen = subjects.SeenSubjects(card.seen_subjects if card is not None else ())

@@ -168,7 +168,6 @@ def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path
     assert result.exit_code == 0, result.output
     given = dict(epochs=2, seeds=range(2), num_layers=1)
     assert calls == [(12, tmp_path, given)]
-    assert "16 pretrainings of 2 epochs each, and 48 fits." in result.output
     assert "mean over 2 held-out subjects" in result.output
     found = one_line(result.output)
     assert "from scratch 0.500 ± 0.707 - " in found
