@@ -647,9 +647,8 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (
-    *(study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders),
-):
+_COMMANDS = (study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders)
+for command in _COMMANDS:
     app.command()(command)
 _handler = ConsoleHandler()
 
