@@ -30,7 +30,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = _plain
     # braindecode 1.8 uses montage names that are deprecated in MNE.
-    warnings.filterwarnings("ignore", category=FutureWarning, module=r"braindecode\.")
+    warnings.filterwarnings("ignore", category=FutureWarning, module="mne")
     try:
         from braindecode_pars.cli.commands import app
     except ModuleNotFoundError as error:
