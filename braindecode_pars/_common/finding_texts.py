@@ -247,7 +247,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "the model: {value}. If the average reference in training did not include these channels, mark "
     "them as bad in raw.info['bads'], or change their channel type.",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
-    "{texts}. {advice}",
+    "{texts}. With preprocess=True, differences are corrected where possible. Correct the others "
+    "in the original recording.",
     "flat_channels": "Channels are flat (number of seconds, of {total:.0f} s): {value:.0f}. "
     f"{_EXCLUDE} {MAY_BE_REFERENCE}",
     "clipped_channels": "Channels are clipped (number of seconds, of {total:.0f} s): {value:.0f}. "

@@ -3,18 +3,15 @@
 Each command imports torch and other slow packages only when it runs, so that ``--help`` is fast.
 """
 
-import os
-import signal
 import sys
 import warnings
-from types import FrameType
 from typing import Any
 
 import lazy_loader
 
 from braindecode_pars._common import names
 
-# ``app`` is imported lazily, so that ``main`` handles Ctrl-C during the imports.
+# ``app`` is imported lazily, so that ``main`` can name the extra of a missing package.
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"commands": ["app"]})
 __all__ = ["main"]
 
@@ -31,27 +28,15 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    # Keep the setting of a shell that ignores Ctrl-C.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, leave)
     warnings.formatwarning = _plain
+    # braindecode 1.8 uses montage names that are deprecated in MNE.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="mne")
     try:
         from braindecode_pars.cli.commands import app
     except ModuleNotFoundError as error:
         sys.exit(str(names.with_extra(error)))
 
     app(prog_name="braindecode-pars")
-
-
-def leave(number: int, frame: FrameType | None) -> None:
-    """End the process immediately after Ctrl-C during the imports.
-
-    A KeyboardInterrupt during an import is unreliable: extension modules convert it to an
-    ImportError or abort the process, some packages catch it, and Python prints a traceback if it
-    occurs in a callback of the import system. No files have been written at this time.
-    """
-    os.write(2, b"Interrupted.\n")
-    os._exit(130)
 
 
 def _plain(message: Any, category: type[Warning], *where: Any, **named: Any) -> str:

@@ -6,7 +6,7 @@ command runs, so that ``--help`` is fast. ``plan`` and ``pretrain`` share the op
 """
 
 import logging
-import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -15,13 +15,11 @@ import typer
 from braindecode_pars import runs
 from braindecode_pars._common.checks import names_file
 from braindecode_pars._common.names import TASKS
-from braindecode_pars.cli.evaluate import ProtocolCommand, evaluate
+from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.terminal import (
     RESUME,
     ConsoleHandler,
-    documented,
     pairs,
-    report_failures,
     show,
     values,
     with_options,
@@ -123,32 +121,19 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         options["task_params"] = values(options.pop("settings"), "--set")
     if {"max_steps", "minutes"} & options.keys():
         options.setdefault("epochs", None)
-    published = RunConfig(**options)
-    if paper:
-        return published
-    for_laptop = RunConfig.for_laptop(**options)
     from braindecode_pars._common.computing import find_device  # imports torch
 
-    if find_device(published.device).type != "cpu":
-        return published
-    changed = [
-        f"{name}={value}"
-        for name, value in vars(for_laptop).items()
-        if value not in (None, getattr(published, name))
-    ]
-    if changed and os.environ.get("RANK", "0") == "0":  # rank of the process under torchrun
-        log.info(
-            "On the CPU, these defaults are suitable for a laptop: %s. Pass --paper to use the "
-            "published settings instead.",
-            ", ".join(changed),
-        )
-    return for_laptop
+    if paper or find_device(options.get("device", RunConfig.device)).type != "cpu":
+        return RunConfig(**options)
+    log.info(
+        "On the CPU, the defaults are suitable for a laptop. Pass --paper to use the published "
+        "settings."
+    )
+    return RunConfig.for_laptop(**options)
 
 
 #: Exit code of the command audit-split if there is a leak; 1 and 2 indicate errors.
 LEAK = 3
-#: Values of --method of the command fit.
-METHODS = (*TASKS, "scratch")
 
 
 def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -210,21 +195,26 @@ def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
     return {label or name: name for label, name in split}
 
 
-@with_options(reading_of)
+#: Types of the options of a study.
+_STUDY_TYPES: dict[str, Any] = {
+    "tasks": Annotated[list[str], typer.Option("--task")],
+    "encoders": Annotated[list[str], typer.Option("--encoder")],
+    "only": list[str],
+    "without": list[str],
+    "n_train_subjects": Annotated[int, typer.Option("--train-subjects", min=1)],
+    "draws": int,
+    "minutes": float,
+    "in_spite_of": list[str],
+}
+
+
+@with_options(reading_of, _STUDY_TYPES, advice=RESUME.format("steps"))
 def study(
     folder: str,
     *,
     out: Path,
     quick: bool = False,
     thorough: bool = False,
-    task: list[str] | None = None,
-    encoder: list[str] | None = None,
-    only: list[str] | None = None,
-    without: list[str] | None = None,
-    train_subjects: Annotated[int | None, typer.Option(min=1)] = None,
-    draws: int = 12,
-    minutes: float | None = None,
-    in_spite_of: list[str] | None = None,
     plan_only: bool = False,
     options: dict[str, Any],
 ) -> None:
@@ -245,21 +235,21 @@ def study(
         Run only the primary comparison and the baselines, with short pretrainings.
     thorough
         Run longer pretrainings, and include published networks.
-    task : NAME
+    tasks : NAME
         Pretext task. May be repeated; the first task is used in the primary comparison. Default:
         pars and features.
-    encoder : NAME=FOLDER
+    encoders : NAME=FOLDER
         Encoder pretrained on other data, instead of small and pars-sleep. May be repeated.
     only : NAME
         Method or group of methods to run: primary, baselines, tasks, bundled, ensemble, networks,
         controls, published. May be repeated.
     without : NAME
         Method or group of methods to exclude. May be repeated.
-    train_subjects : N
+    n_train_subjects : N
         Number of labeled subjects. Default: 4, or fewer if the training subjects of a fold are too
         few for three disjoint sets of 4.
     draws : N
-        Number of draws (random subsets of labeled subjects). Must be even.
+        Number of draws (random subsets of labeled subjects). Must be even. Default: 12.
     minutes : N
         Maximum duration of a pretraining in minutes. Default: 8; with --quick 5, with --thorough
         60.
@@ -271,26 +261,19 @@ def study(
     """
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
-    with report_failures(RESUME.format("steps", out)):
-        from braindecode_pars.cli import fitting
+    from braindecode_pars.cli import fitting
 
-        study_options: dict[str, Any] = dict(
-            effort="quick" if quick else "thorough" if thorough else "default",
-            tasks=task,
-            encoders=dict(pairs(encoder, "--encoder", "NAME=FOLDER")) or None,
-            only=only,
-            without=without,
-            n_train_subjects=train_subjects,
-            draws=draws,
-            minutes=minutes,
-            in_spite_of=in_spite_of,
-        )
-        study_options = {name: value for name, value in study_options.items() if value is not None}
-        reading = reading_of(folder, options)
-        fitting.study_folder(folder, out, reading, study_options, plan_only=plan_only)
+    study_options = {name: options.pop(name) for name in _STUDY_TYPES if name in options}
+    if "encoders" in study_options:
+        encoders = pairs(study_options["encoders"], "--encoder", "NAME=FOLDER")
+        study_options["encoders"] = dict(encoders)
+    if quick or thorough:
+        study_options["effort"] = "quick" if quick else "thorough"
+    reading = reading_of(folder, options)
+    fitting.study_folder(folder, out, reading, study_options, plan_only=plan_only)
 
 
-@with_options()
+@with_options(advice=RESUME.format("recordings"))
 def store(
     folders: list[Path],
     *,
@@ -343,9 +326,9 @@ def store(
     subject : PATTERN
         Regular expression whose group matches the subject in the path of a file below SOURCE, such
         as 'S(\\d+)R'. Default: names as in BIDS, the corpora of Temple University or the PhysioNet
-        challenges; otherwise the first folder in the path; for a file that is not in a folder, the
-        file name. Required if file names number the recordings of a subject, as in Subject00_1 and
-        Subject00_2.
+        challenges. For other names: the first folder in the path, or the file name if the file is
+        not in a folder. Required if file names number the recordings of a subject, as in
+        Subject00_1 and Subject00_2.
     dtype : NAME
         Data type of the stored samples: int16 or float32. Default: int16.
     n_jobs
@@ -356,25 +339,23 @@ def store(
     """
     if labels and (exclude or share):
         raise typer.BadParameter(
-            "--exclude and --share apply to pretraining only, but --labels stores the labeled "
-            "windows of all subjects. Omit --labels, or omit --exclude and --share."
+            "--labels stores all subjects, so it cannot be combined with --exclude and --share, "
+            "which apply to pretraining."
         )
     if not recipe and (labels or exclude or share or "settings" in options):
         raise typer.BadParameter("--labels, --exclude, --share and --set require --recipe.")
     if len(folders) != (1 if recipe else 2):
         expected = "STORE only" if recipe else "SOURCE and STORE, or --recipe and STORE"
         raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
-    path = folders[-1]
-    with report_failures(RESUME.format("recordings", path)):
-        from braindecode_pars.cli import describing
+    from braindecode_pars.cli import describing
 
-        source: Any = folders[0]
-        settings = values(options.pop("settings", None), "--set")
-        if recipe:
-            corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
-            source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
-        shares = values(share, "--share") or None
-        describing.make_store(source, path, shares=shares, **options)
+    source: Any = folders[0]
+    settings = values(options.pop("settings", None), "--set")
+    if recipe:
+        corpora = pairs(recipe, "--recipe", "NAME=FOLDER")
+        source = describing.find_corpora(corpora, exclude or [], settings, labels=labels)
+    shares = values(share, "--share") or None
+    describing.make_store(source, folders[-1], shares=shares, **options)
 
 
 @with_options(run_config, _TYPES, _DEFAULTS)
@@ -404,14 +385,13 @@ def plan(
     """
     if (corpus is None) == (n_windows is None):
         raise typer.BadParameter("Pass either the folder of a store, or --n-windows and --sfreq.")
-    with report_failures():
-        from braindecode_pars.cli import describing
+    from braindecode_pars.cli import describing
 
-        size: dict[str, Any] = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
-        describing.show_plan(run_config(options), corpus, **size)
+    size: dict[str, Any] = dict(n_windows=n_windows, sfreq=sfreq, n_chans=n_chans)
+    describing.show_plan(run_config(options), corpus, **size)
 
 
-@with_options(run_config, _TYPES, _DEFAULTS)
+@with_options(run_config, _TYPES, _DEFAULTS, advice="Use --resume to continue the run.")
 def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str, Any]) -> None:
     """Pretrain an encoder on a store of recordings. The defaults are the settings of the paper.
 
@@ -430,11 +410,10 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
     resume
         Resume the run in --out from its last checkpoint.
     """
-    with report_failures(f"The last checkpoint is in {out}. Use --resume to continue."):
-        runs.pretrain(store, out, run_config(options), resume=resume)
+    runs.pretrain(store, out, run_config(options), resume=resume)
 
 
-@with_options(reading_of)
+@with_options(reading_of, advice="No files were written.")
 def fit(
     folder: str,
     *,
@@ -472,31 +451,25 @@ def fit(
     device
         Device: auto, cpu, cuda or mps. Default: auto.
     """
-    if method is not None and encoder is not None:
+    if method is not None and (encoder is not None or few_labels):
         raise typer.BadParameter(
-            "--method trains a new encoder, but --encoder is already pretrained. Pass only one "
-            "of the two options."
+            "--method trains a new encoder, so it cannot be combined with --encoder or "
+            "--few-labels. Omit --method."
         )
-    for name, value in (("--method", method), ("--seed", options.get("random_state"))):
-        if few_labels and value is not None:
-            raise typer.BadParameter(
-                f"{name} applies to training a network, but --few-labels does not train a network. "
-                "Pass only one of the two options."
-            )
     method = "few-labels" if few_labels else method or "pars"
-    if not few_labels and method not in METHODS and not names_file(method):
+    if method not in (*TASKS, "scratch", "few-labels") and not names_file(method):
         raise typer.BadParameter(
-            f"Unknown --method {method!r}; use one of {', '.join(METHODS)}, or FILE.py:CLASS."
+            f"Unknown --method {method!r}; use one of {', '.join(TASKS)}, scratch, or "
+            "FILE.py:CLASS."
         )
-    with report_failures("No files were written."):
-        from braindecode_pars.cli import fitting
+    from braindecode_pars.cli import fitting
 
-        settings: dict[str, Any] = {
-            name: options.pop(name) for name in ("random_state", "device") if name in options
-        }
-        settings |= values(options.pop("settings", None), "--set")
-        reading = reading_of(folder, options)
-        fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
+    settings: dict[str, Any] = {
+        name: options.pop(name) for name in ("random_state", "device") if name in options
+    }
+    settings |= values(options.pop("settings", None), "--set")
+    reading = reading_of(folder, options)
+    fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
 
 
 @with_options(reading_of)
@@ -517,27 +490,26 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
         Test windows, in the same form. Copies are only found in recordings, because tables have no
         signals.
     """
-    with report_failures():
-        from braindecode_pars import datasets, evaluation
-        from braindecode_pars.recordings.side_tables import read_table
+    from braindecode_pars import datasets, evaluation
+    from braindecode_pars.recordings.side_tables import read_table
 
-        def read(side: str) -> Any:
-            if Path(side).suffix.lower() not in (".csv", ".tsv"):
-                return datasets.load(side, **reading_of(side, options))
-            if options:
-                raise ValueError(
-                    f"{side} is a table of windows, but {', '.join(sorted(options))} applies to "
-                    "recordings only. Omit the options for reading recordings."
-                )
-            return read_table(side, Path())
+    def read(side: str) -> Any:
+        if Path(side).suffix.lower() not in (".csv", ".tsv"):
+            return datasets.load(side, **reading_of(side, options))
+        if options:
+            raise ValueError(
+                f"{side} is a table of windows, but {', '.join(sorted(options))} applies to "
+                "recordings only. Omit the options for reading recordings."
+            )
+        return read_table(side, Path())
 
-        result = evaluation.audit_split(read(train), read(test))
-        show(str(result))
+    result = evaluation.audit_split(read(train), read(test))
+    show(str(result))
     if result.has_leak:
-        raise typer.Exit(LEAK)
+        sys.exit(LEAK)
 
 
-@documented
+@with_options(advice=RESUME.format("recordings"))
 def predict(
     model: str,
     recordings: list[Path],
@@ -557,9 +529,9 @@ def predict(
 
     Results per recording: a CSV table, a BIDS events file with its JSON file, and a figure of
     classes and probabilities over time, as an image and as a scrollable HTML page. summary.csv
-    contains the time in each class; for sleep stages, also sleep efficiency, latencies and the
-    other sleep statistics of YASA. To resume, run the same command; finished recordings are
-    skipped.
+    contains the time in each class and, for sleep stages, the sleep statistics of YASA, such as
+    sleep efficiency and latencies. It is rewritten in every call. To resume, run the same command;
+    finished recordings are skipped.
 
     Options
     -------
@@ -601,20 +573,19 @@ def predict(
     """
     if not adapt and (labels or classes):
         raise typer.BadParameter("--labels and --class require --adapt.")
-    with report_failures(RESUME.format("recordings", out)):
-        from braindecode_pars.cli import predicting
+    from braindecode_pars.cli import predicting
 
-        named = _class_of_each_label(classes)
-        adaptation = dict(labels=labels, column=label_column, classes=named) if adapt else None
-        options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
-        n_failed = predicting.predict_recordings(
-            model, recordings, out, device=device, overwrite=overwrite, adapt=adaptation, **options
-        )
+    named = _class_of_each_label(classes)
+    adaptation = dict(labels=labels, column=label_column, classes=named) if adapt else None
+    options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
+    n_failed = predicting.predict_recordings(
+        model, recordings, out, device=device, overwrite=overwrite, adapt=adaptation, **options
+    )
     if n_failed:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
-@documented
+@with_options(advice=RESUME.format("results"))
 def reproduce(
     dataset: str,
     *,
@@ -628,8 +599,7 @@ def reproduce(
     Two-fold design: for each pretext task, an encoder is pretrained without labels on half of the
     subjects, and frozen; the number of steps is the same for all tasks. A classifier with this
     encoder is trained with the labels of four subjects, and tested on the other half. Then the
-    halves are swapped. The numbers of pretrainings and fits are printed first. To resume, run the
-    same command. Example: braindecode-pars reproduce sleep
+    halves are swapped. To resume, run the same command. Example: braindecode-pars reproduce sleep
 
     Options
     -------
@@ -644,14 +614,13 @@ def reproduce(
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
     """
-    with report_failures(RESUME.format("results", out)):
-        from braindecode_pars.cli import evaluation_report
+    from braindecode_pars.cli import evaluation_report
 
-        options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
-        evaluation_report.show_reproduction(dataset, out, options)
+    options = dict(epochs=epochs, seeds=range(seeds), **values(settings, "--set"))
+    evaluation_report.show_reproduction(dataset, out, options)
 
 
-@documented
+@with_options()
 def encoders(name: str | None = None, *, audit: bool = False) -> None:
     """List the bundled pretrained encoders, or print the encoder card or audit of one encoder.
 
@@ -667,23 +636,21 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     """
     if audit and name is None:
         raise typer.BadParameter("--audit requires the name or folder of an encoder.")
-    with report_failures():
-        from braindecode_pars.cli import describing
+    from braindecode_pars.cli import describing
 
-        if name is None:
-            describing.show_encoders()
-        elif audit:
-            describing.show_audit(name)
-        else:
-            describing.show_card(name)
+    if name is None:
+        describing.show_encoders()
+    elif audit:
+        describing.show_audit(name)
+    else:
+        describing.show_card(name)
 
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
-for command in (
-    *(study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders),
-):
-    app.command(cls=ProtocolCommand if command is evaluate else None)(command)
-_echo = ConsoleHandler()
+_COMMANDS = (study, store, plan, pretrain, fit, evaluate, audit_split, predict, reproduce, encoders)
+for command in _COMMANDS:
+    app.command()(command)
+_handler = ConsoleHandler()
 
 
 @app.callback()
@@ -691,5 +658,5 @@ def show_log(context: typer.Context) -> None:
     """Self-supervised pretraining for EEG."""
     package = logging.getLogger("braindecode_pars")
     package.setLevel(logging.INFO)
-    package.addHandler(_echo)  # no effect if already added
-    context.call_on_close(_echo.end)
+    package.addHandler(_handler)  # no effect if already added
+    context.call_on_close(_handler.printed.clear)

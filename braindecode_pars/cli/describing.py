@@ -58,44 +58,34 @@ def find_corpora(
     names = [name for name, _ in folders]
     for name in names:
         checks.choice(*datasets.RECIPES).check("--recipe", name)
-    for key in settings:
-        if key.partition(".")[0] not in names or "." not in key:
-            raise ValueError(
-                f"Invalid --set {key}: expected NAME.KEY=VALUE, where NAME is a recipe given with "
-                f"--recipe ({', '.join(names)})."
-            )
+    if unknown := [key for key in settings if key.partition(".")[0] not in names]:
+        raise ValueError(
+            f"Invalid --set {unknown[0]}: expected NAME.KEY=VALUE, where NAME is a recipe given "
+            f"with --recipe ({', '.join(names)})."
+        )
     excluded_folders = [path for path in exclude if path.is_dir()]
-    texts = [path.read_text() for path in exclude if path not in excluded_folders]
-    lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
+    lists = [path.read_text().split() for path in exclude if not path.is_dir()]
     # Without a corpus that shares subjects with other corpora, the recipe refuses the folders.
     with_folders = [name for name in names if datasets.RECIPES[name].leave_out] or names
-    sources: list[Any] = []
+    corpora: list[Any] = []
     for name, folder in folders:
-        recipe = datasets.RECIPES[name]
-        if not Path(folder).expanduser().is_dir():
-            raise FileNotFoundError(
-                f"--recipe {name}={Path(folder).expanduser()}: the folder does not exist. Download "
-                f"{recipe.card['name']} from {recipe.card['address']}"
-            )
         prefix = f"{name}."
         options = {k.removeprefix(prefix): v for k, v in settings.items() if k.startswith(prefix)}
         if labels:
-            sources.append(recipe.labeled(folder, **options))
-            continue
-        excluded: list[Any] = [*(excluded_folders if name in with_folders else ()), *lists]
-        sources.append(recipe.continuous(folder, exclude=excluded, **options))
-    corpora = sources if labels else without_left_out(sources)
-
-    # Included and excluded subjects, and listed subjects that are in none of the corpora
+            corpora.append(datasets.RECIPES[name].labeled(folder, **options))
+        else:
+            excluded: list[Any] = [*(excluded_folders if name in with_folders else ()), *lists]
+            corpora.append(datasets.RECIPES[name].continuous(folder, exclude=excluded, **options))
+    if not labels:
+        corpora = without_left_out(corpora)
     for corpus in corpora:
-        show(corpus.summary)
-    absent = [] if labels else [x for x in sources[0].absent if all(x in c.absent for c in corpora)]
+        show(corpus.summary)  # with the included and excluded subjects
+    absent = set() if labels else set.intersection(*(set(corpus.absent) for corpus in corpora))
     if absent:
-        n_listed = len({subject for subjects in lists for subject in subjects})
         show(
-            f"{len(absent)} of {n_listed} subjects listed in --exclude have no recording: "
-            f"{checks.format_list(absent)}. Check the spelling: subjects that are misspelled in "
-            "the list are not excluded from training."
+            f"{len(absent)} subjects listed in --exclude have no recording: "
+            f"{checks.format_list(sorted(absent))}. Check the spelling: subjects that are "
+            "misspelled in the list are not excluded from training."
         )
     return corpora
 
@@ -114,28 +104,20 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
     """
     with silent("skipped_recordings"):  # printed below
         finished = SignalStore.create(path, source, **settings)
-    table = finished.recordings
-    hours = table["n_times"].sum() / finished.sfreq / 3600
-    channels = sorted(table["ch_names"].map(len).unique())
-    show(
-        f"{finished.path}: {len(table)} recordings of {len(finished.subjects)} subjects, "
-        f"{hours:.1f} hours, {'-'.join(map(str, dict.fromkeys((channels[0], channels[-1]))))} "
-        f"channels at {finished.sfreq:g} Hz as {finished.dtype}, "
-        f"{finished.n_bytes / 1e9:.2f} GB."
-    )
+    show(finished)
+    # Subjects, so that users can check that they were recognized
+    subjects = [*map(str, finished.subjects)]
+    show(f"{len(subjects)} subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.n_labeled_windows:
-        labels = ", ".join(f"{i} {name}" for i, name in enumerate(finished.classes))
         show(
-            f"Labeled windows: {finished.n_labeled_windows:,}{labels and f' ({labels})'}. To use "
-            f"them, pass --dataset {finished.path} to the command evaluate."
+            f"{finished.n_labeled_windows:,} labeled windows of the classes "
+            f"{checks.format_list(finished.classes) or 'unknown'}. To use them, pass --dataset "
+            f"{finished.path} to the command evaluate."
         )
     if finished.shares:
         total = sum(finished.shares.values())
         mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
         show(f"Proportion of each corpus in pretraining: {mixture}.")
-    # Subjects, so that users can check that they were recognized
-    subjects = list(map(str, finished.subjects))
-    show(f"Subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.skipped:
         show(f"Skipped recordings ({len(finished.skipped)}):")
     for name, reason in finished.skipped.items():
@@ -172,25 +154,22 @@ def show_plan(
         size: Any = dict(sfreq=sfreq, window_seconds=seconds, n_chans=n_chans)
         corpus = runs.CorpusSize.of_numbers(n_windows, **size)
     run_plan = runs.plan(corpus, config)
-    hours = run_plan.hours
-    days = f" ({hours / 24:,.3g} days)" if hours >= 48 else ""
-    time = f"{hours:,.0f} h{days}" if hours >= 10 else f"{hours:.2g} h"
-    time = f"{hours * 60:.2g} min" if hours < 1 else time
-    length = f"maximum {run_plan.n_steps:,}, in epochs of"
-    if config.epochs is not None:
-        length = f"{run_plan.n_steps:,}: {config.epochs:,} epochs of"
     facts = {
-        "windows per pass": f"{corpus.n_windows:,} at {corpus.sfreq:g} Hz",
-        "network": f"{config.task} with {run_plan.parameters:,} parameters",
+        "pretext task": config.task,
+        "parameters": run_plan.parameters,
+        "windows per pass": corpus.n_windows,
+        "sampling rate (Hz)": corpus.sfreq,
         "disk space of the store": decimal(run_plan.store_bytes),
         "disk space of the run": decimal(run_plan.run_bytes),
-        "steps": f"{length} {run_plan.steps_per_epoch:,} steps of {config.batch_size:,} windows",
-        "devices": f"{run_plan.n_devices} ({run_plan.device})",
-        "speed": f"{run_plan.windows_per_second:,.4g} windows/s per device, measured with "
-        f"{run_plan.measured_windows} windows per step in {config.precision}",
-        "duration": time,
+        "steps" if config.epochs else "maximum number of steps": run_plan.n_steps,
+        "steps per epoch": run_plan.steps_per_epoch,
+        "windows per step": config.batch_size,
+        "devices": f"{run_plan.n_devices} ({run_plan.device}, {config.precision})",
+        "windows per second and device": run_plan.windows_per_second,
+        "windows in the measured step": run_plan.measured_windows,
+        "duration (hours)": run_plan.hours,
     }
-    print_frame(pd.DataFrame(facts.items()), n_text=2, header=False)
+    print_frame(pd.DataFrame(facts.items()), header=False)
     show("No run was started. The duration assumes that data loading is not the bottleneck.")
 
 
@@ -199,37 +178,26 @@ def show_encoders() -> None:
 
     The rows are properties. There are more properties than encoders, so this saves width.
     """
-    names = model_files.bundled_names()
-    if not names:
-        show("This installation contains no bundled encoders.")
-        return
-    columns = []
-    for name in names:
+    table = pd.DataFrame()
+    for name in model_files.bundled_names():
         encoder, card, _ = saved.load_encoder(model_files.bundled_folder(name))
-        about, config, held_out = card.about, encoder.config, card.about["held_out"]
+        about, held_out = card.about, card.about["held_out"]
         aliases = [alias for alias, of in model_files.ALIASES.items() if of == name]
-        facts = {
-            "name": name,
+        table[name] = {
             "alias": ", ".join(aliases) or "-",
             "pretext task": card.task,
-            **{fact: config[fact] for fact in ("num_layers", "embed_dim")},
             "parameters": f"{computing.n_parameters(encoder):,}",
             "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
-            **{fact: config[fact] for fact in ("patch_size", "tokenizer")},
             "band": preprocessing.text_of("band", about["band"]),
             "reference": about["reference"],
             "corpora": ", ".join(about["corpora"]),
             "subjects": ", ".join(about["people"]),
             "relative held-out loss": f"{held_out['loss_relative']:.3f} on {held_out['people']}",
-            **{fact: about[fact] for fact in ("license", "date")},
+            "license": about["license"],
         }
-        columns.append(facts)
-    table = pd.DataFrame(columns).astype(str).set_index("name").T.reset_index(names="name")
-    print_frame(table, n_text=table.shape[1])
+    print_frame(table.reset_index(names="name"), n_text=1 + table.shape[1])
     show("A relative loss of 1 is the chance level of the pretext task.")
-    show(f'Use in Python: PARSClassifier(encoder="{names[0]}")')
-    show(f"Encoder card: braindecode-pars encoders {names[0]}")
-    show(f"Probing analysis: braindecode-pars encoders {names[0]} --audit")
+    show("Encoder card: braindecode-pars encoders NAME; probing analysis: add --audit")
 
 
 def show_card(name: str) -> None:
@@ -285,12 +253,7 @@ def show_audit(name: str) -> None:
         show(result["recordings"])
         if "measured" in result:
             show(f"Measured: {result['measured']}")
-        for measure, rows in pd.DataFrame(result["table"]).groupby("measure", sort=False):
-            # Only the chance level of accuracies differs.
-            columns = [*audits.FEATURES, *(["chance"] if measure == audits.ACCURACY else [])]
-            shown = rows[columns].map("{:.2f}".format)
-            shown.insert(0, measure, rows["property"])
-            print_frame(shown)
+        print_frame(pd.DataFrame(result["table"]).round(2), n_text=2)
     show(
         "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
         "perfect prediction, 0 is no better than predicting the mean. An R2 above both the "

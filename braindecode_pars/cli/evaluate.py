@@ -1,14 +1,11 @@
 """Command ``braindecode-pars evaluate PROTOCOL``: score classifiers on held-out subjects."""
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from braindecode_pars._common.names import CONTROLS
-from braindecode_pars.cli.terminal import RESUME, documented, report_failures, values
+from braindecode_pars.cli.terminal import RESUME, values, with_options
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
 #: Options of each protocol that are not options of all protocols.
@@ -20,26 +17,11 @@ PROTOCOLS = {
     "ablation": ("--test-subject", "--n", "--grid"),
     "controls": (*_METHODS, "--against", "--test-subject", "--n", "--control"),
 }
-#: Names of the grids. They are repeated here, because importing the registry takes seconds.
-GRIDS = ("masking", "sampling", "decoder", "overlap", "joint")
 #: Required option of a protocol.
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 
-class ProtocolCommand(TyperCommand):
-    """Command whose help is limited to the options of a protocol, if it precedes --help."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if "--help" in args:
-            ctx.meta["protocol"] = next((name for name in args if name in PROTOCOLS), None)
-        return super().parse_args(ctx, args)
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        protocol, params = ctx.meta.get("protocol"), super().get_params(ctx)
-        return [param for param in params if not protocol or _accepts(protocol, param.opts[0])]
-
-
-@documented
+@with_options(advice=RESUME.format("fits"))
 def evaluate(
     context: typer.Context,
     protocol: str,
@@ -71,8 +53,8 @@ def evaluate(
     comparison on control signals, such as high-pass filtered windows, to show which signal
     properties a difference depends on.
 
-    To resume after an interruption, run the same command; finished fits are stored in --out. To
-    show only the options of one protocol, pass it before --help.
+    To resume after an interruption, run the same command; finished fits are stored in --out. An
+    option that the protocol does not use raises an error, which lists the protocols that use it.
 
     Options
     -------
@@ -133,9 +115,9 @@ def evaluate(
     control : NAME
         For controls, the control signals: {CONTROLS}. May be repeated. Default: all.
     test_subject : ID
-        Fixed test subject. May be repeated. Default: the test split of the corpus. For controls, if
-        the corpus has no test split: with --n, four folds of subjects are tested; without --n, one
-        subject is held out at a time.
+        Fixed test subject. May be repeated. Default: the test split of the corpus. If the corpus
+        has no test split, controls tests four folds of subjects (with --n), or one subject at a
+        time (without --n).
     seeds
         Number of seeds; seeds are 0, 1, ... Default: 5; 1 for compare, leave-one-subject-out, and
         controls without --n.
@@ -144,8 +126,13 @@ def evaluate(
     out
         Folder for the results.
     """
-    _check_choice("protocol", [protocol], PROTOCOLS)
-    options = _passed_options(context)
+    if protocol not in PROTOCOLS:
+        raise typer.BadParameter(
+            f"Unknown protocol {protocol!r}; use one of {', '.join(PROTOCOLS)}."
+        )
+    # Options that were passed on the command line, such as --metric
+    sources = {p.opts[0]: context.get_parameter_source(str(p.name)) for p in context.command.params}
+    options = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
     for option in options:
         if not _accepts(protocol, option):
             accepting = ", ".join(name for name in PROTOCOLS if _accepts(name, option))
@@ -155,57 +142,39 @@ def evaluate(
             )
     if (required := REQUIRED.get(protocol)) and required not in options:
         raise typer.BadParameter(f"The protocol {protocol} requires {required}.")
-    _check_choice("grid", [name for name in grid or () if "=" not in name], GRIDS)
-    _check_choice("control", control or [], CONTROLS)
-    with report_failures(RESUME.format("fits", out)):
-        from braindecode_pars import datasets
-        from braindecode_pars.cli import evaluation_report as report
-        from braindecode_pars.datasets import any_source
+    from braindecode_pars import datasets
+    from braindecode_pars.cli import evaluation_report as report
+    from braindecode_pars.datasets import any_source
 
-        is_ablation = protocol == "ablation"
-        classifier = report.classifier_settings(
-            settings, published=published, dataset=dataset, pretrains=is_ablation
-        )
-        arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=any_source.title(dataset))
-        methods = {}
-        if not is_ablation:
-            arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
-            # Unknown methods raise an error before the corpus is read.
-            methods = report.methods_of(protocol, method, encoder, classifier)
-        windows = datasets.load(dataset, data, **values(load, "--load"))
-        if seeds is None and protocol == "controls" and not n:
-            seeds = 1
-        option_values = dict(
-            metrics=metric,
-            seeds=seeds and range(seeds),
-            n_train_subjects=n[-1] if n and is_ablation else n,
-            controls=control,
-            test_subjects=report.find_subjects(windows, test_subject),
-        )
-        # Options that are not set have the default of the protocol.
-        arguments |= {name: value for name, value in option_values.items() if value}
-        if is_ablation:
-            report.show_ablation(classifier, windows, grid or [], **arguments)
-        elif protocol == "controls":
-            report.show_controls(methods, windows, against=against, **arguments)
-        else:
-            report.run(protocol, methods, windows, against=against, **arguments)
-
-
-def _passed_options(context: typer.Context) -> list[str]:
-    """Return the options that were passed on the command line, such as ``--metric``."""
-    sources = {
-        param.opts[0]: context.get_parameter_source(param.name or "")
-        for param in context.command.params
-    }
-    return [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+    is_ablation = protocol == "ablation"
+    classifier = report.classifier_settings(
+        settings, published=published, dataset=dataset, pretrains=is_ablation
+    )
+    arguments: dict[str, Any] = dict(out=out, n_jobs=n_jobs, dataset=any_source.title(dataset))
+    methods = {}
+    if not is_ablation:
+        arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
+        # Unknown methods raise an error before the corpus is read.
+        methods = report.methods_of(protocol, method, encoder, classifier)
+    windows = datasets.load(dataset, data, **values(load, "--load"))
+    if seeds is None and protocol == "controls" and not n:
+        seeds = 1
+    option_values = dict(
+        metrics=metric,
+        seeds=seeds and range(seeds),
+        n_train_subjects=n[-1] if n and is_ablation else n,
+        controls=control,
+        test_subjects=report.find_subjects(windows, test_subject),
+    )
+    # Options that are not set have the default of the protocol.
+    arguments |= {name: value for name, value in option_values.items() if value}
+    if is_ablation:
+        report.show_ablation(classifier, windows, grid or [], **arguments)
+    elif protocol == "controls":
+        report.show_controls(methods, windows, against=against, **arguments)
+    else:
+        report.run(protocol, methods, windows, against=against, **arguments)
 
 
 def _accepts(protocol: str, option: str) -> bool:
     return option in PROTOCOLS[protocol] or not any(option in names for names in PROTOCOLS.values())
-
-
-def _check_choice(kind: str, names: list[str], choices: Collection[str]) -> None:
-    for name in names:
-        if name not in choices:
-            raise typer.BadParameter(f"Unknown {kind} {name!r}; use one of {', '.join(choices)}.")

@@ -6,7 +6,6 @@ Settings come from the paper and from options. Data come from :func:`datasets.lo
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,11 @@ import pandas as pd
 from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
-from braindecode_pars._common import files, model_files, subjects, tables
+from braindecode_pars._common import checks, files, model_files, subjects, tables
 from braindecode_pars.baselines.methods import shown_name
-from braindecode_pars.cli.terminal import print_frame, show, values
+from braindecode_pars.cli.terminal import pairs, print_frame, show, value_of, values
 from braindecode_pars.datasets import any_source
-from braindecode_pars.evaluation import protocols, splitting
+from braindecode_pars.evaluation import splitting
 
 #: Default methods without ``--method`` and ``--encoder``.
 _DEFAULT = ("pars", "scratch", "band-power", "tangent-space")
@@ -51,11 +50,7 @@ def methods_of(
     methods = baselines.make_methods(names, encoder=by_name or None, **settings)
     if protocol == "controls" and "probe" in names:  # encoders are used in linear probes only
         networks = (baselines.FROZEN, baselines.ALL_WEIGHTS)
-        return {
-            name: method
-            for name, method in methods.items()
-            if not any(suffix in name for suffix in networks)
-        }
+        return {k: method for k, method in methods.items() if not any(x in k for x in networks)}
     return methods
 
 
@@ -65,24 +60,11 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
     Raises
     ------
     ValueError
-        If there are several encoders and an encoder has no name, or two encoders have the same
-        name.
+        If there are several encoders and an encoder has no name.
     """
-    options = options or []
-    unnamed = [text for text in options if "=" not in text or Path(text).is_dir()]
-    if len(options) == 1 and unnamed:
+    if options and len(options) == 1 and "=" not in options[0]:
         return {"pretrained": options[0]}
-    if unnamed:
-        raise ValueError(
-            f"--encoder {unnamed[0]} has no name, but several encoders require names. Use "
-            f"--encoder NAME={unnamed[0]}."
-        )
-    by_name = dict(option.split("=", 1) for option in options)
-    if len(by_name) < len(options):
-        raise ValueError(
-            f"--encoder got the same name more than once: {' '.join(options)}. Use different names."
-        )
-    return by_name
+    return dict(pairs(options, "--encoder", "NAME=FOLDER"))
 
 
 def find_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
@@ -91,17 +73,13 @@ def find_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list |
     A name may start with the corpus, as in stores and encoder cards: "tuab:aaaaaaab". If there are
     no names, return None.
     """
-    by_text: dict[str, Any] = {}
+    subject_of: dict[str, Any] = {}
     for recording in windows.datasets:
         subject, corpus = (recording.description.get(name) for name in ("subject", "corpus"))
-        by_text |= {str(subject): subject, str(subjects.in_corpus(corpus, subject)): subject}
-    unknown = [name for name in names or () if name not in by_text]
-    if unknown:
-        raise ValueError(
-            f"Unknown --test-subject {', '.join(unknown)}; use subjects of the dataset: "
-            f"{', '.join(by_text)}."
-        )
-    return [by_text[name] for name in names or ()] or None
+        subject_of |= {str(subject): subject, str(subjects.in_corpus(corpus, subject)): subject}
+    for name in names or ():
+        checks.choice(*subject_of).check("--test-subject", name)
+    return [subject_of[name] for name in names or ()] or None
 
 
 def run(
@@ -156,11 +134,10 @@ def show_controls(
     show_scores(of_metric.drop(columns="control").assign(metric=of_metric["control"]), "subjects")
     for note in scores.get("note", pd.Series()).dropna().unique():
         show(f"{note}.")
-    show(sentences := evaluation.describe_controls(gains))
+    show(evaluation.describe_controls(gains))
     files.replace_file(out / "gains.csv", gains.to_csv(index=False))
-    files.replace_file(out / "gains.txt", sentences + "\n")
     plotting.style.save_figure(plotting.control_gains(gains)[0], out / "gains.png", dpi=150)
-    show(f"Results written to {out}: scores.csv, gains.csv, gains.txt, gains.png.")
+    show(f"Results written to {out}: scores.csv, gains.csv, gains.png.")
 
 
 def reference_method(name: str | None, methods: Collection[str]) -> str:
@@ -169,17 +146,15 @@ def reference_method(name: str | None, methods: Collection[str]) -> str:
     ``name`` is a name as in tables or in ``--method``. If None, the reference method is "from
     scratch", or the random encoder if "from scratch" is not a method.
     """
-    if name is None:
-        for method in map("".join, product(_AGAINST, ("", baselines.CENTERED))):
-            if method in methods:
-                return method
-        names = ", ".join(methods)
-        raise ValueError(f"--against is required. Pass the reference method, one of {names}.")
-    keys = {text.casefold().replace("-", " ") for text in (name, shown_name(name))}
-    for method in methods:
-        if method.casefold().replace("-", " ") in keys:
-            return method
-    raise ValueError(f"Unknown method --against {name}; use one of {', '.join(methods)}.")
+    names = [f"{method}{suffix}" for method in _AGAINST for suffix in ("", baselines.CENTERED)]
+    if name is not None:
+        names = [name, shown_name(name)]
+    method_of = {method.casefold().replace("-", " "): method for method in methods}
+    for key in (name.casefold().replace("-", " ") for name in names):
+        if key in method_of:
+            return method_of[key]
+    problem = "--against is required" if name is None else f"Unknown method --against {name}"
+    raise ValueError(f"{problem}; use one of {', '.join(methods)}.")
 
 
 def show_ablation(
@@ -198,8 +173,11 @@ def show_ablation(
     varied: dict[str, Any] = {}
     for text in grid:
         key, equals, listing = text.partition("=")
-        grid_values = [values([f"{key}={value}"], "--grid")[key] for value in listing.split(",")]
-        varied |= {key: grid_values} if equals else evaluation.GRIDS[text]
+        if equals:
+            varied[key] = [value_of(value) for value in listing.split(",")]
+        else:
+            checks.choice(*evaluation.GRIDS).check("--grid", text)
+            varied |= evaluation.GRIDS[text]
     scores: Any = evaluation.ablation(estimator, windows, varied, out=out, **arguments)
     # With two varied settings, one line per value of the first setting, as in the paper; with one
     # setting, its values are drawn like methods.
@@ -213,11 +191,7 @@ def show_ablation(
 
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
     """Compare the methods of table 1 of the paper, and print their scores over seeds."""
-    windows, n_halves = datasets.load(dataset), 2 * len(arguments["seeds"])
-    n_tasks = len(protocols.PAPER_TASKS)
-    n_encoders, n_fits = n_halves * n_tasks, 2 * n_halves * (n_tasks + 2)
-    show(f"{n_encoders} pretrainings of {arguments['epochs']} epochs each, and {n_fits} fits.")
-    scores = evaluation.reproduce(windows, out, **arguments)
+    scores = evaluation.reproduce(datasets.load(dataset), out, **arguments)
     by = [name for name in tables.SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index()
     pooled = means.assign(subject=tables.POOLED)
@@ -250,17 +224,10 @@ def show_scores(scores: pd.DataFrame, over: str) -> None:
     over : "subjects" | "seeds"
         Unit of the standard deviation: held-out subjects, or seeds (with fixed test subjects).
     """
-    wide = evaluation.score_table(scores, over)
-    n = wide.attrs["n"]
-    unit = f"held-out subject{'s' if n != 1 else ''}"
-    if over == "seeds":
-        unit = f"seed{'s' if n != 1 else ''}, over all test windows"
-    # Omit the dataset and the number of training subjects if they are equal in all rows.
-    rows = wide.fillna("").reset_index()
-    keys = [key for key in ("dataset", "n_train_subjects") if rows[key].nunique() > 1]
-    keys.append("method")
-    shown = rows[[*keys, *wide]].rename(columns={"n_train_subjects": "training subjects"})
-    print_frame(shown, f"mean ± SD over {n} {unit}", len(keys))
+    table = evaluation.score_table(scores, over)
+    unit = "held-out subjects" if over == "subjects" else "seeds, over all test windows"
+    title = f"mean ± SD over {table.attrs['n']} {unit}"
+    print_frame(table.fillna("").reset_index(), title, table.index.nlevels)
 
 
 def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> None:
@@ -304,22 +271,23 @@ def show_costs(
     out : Path
         Folder of the results.
     """
-    subject_of_part = windows.description["subject"].astype(str)
-    split = windows.description.get("split", pd.Series("", subject_of_part.index))
-    # Either one subject is held out at a time, or all test subjects are held out.
+    subject = windows.description["subject"].astype(str)
+    split = windows.description.get("split", pd.Series("", subject.index))
     tested = scores["subject"].astype(str)
-    is_in_turn = tables.POOLED not in tested.to_numpy()
-    is_tested = subject_of_part.isin(tested.iloc[:1] if is_in_turn else tested)
-    is_tested |= (split == "test") & (not is_in_turn)
+    if tables.POOLED in tested.to_numpy():
+        is_tested = subject.isin(tested) | (split == "test")
+    else:  # one subject is held out at a time
+        is_tested = subject == tested.iloc[0]
     # As in the protocols, fixed validation subjects are added to the training subjects.
     fixed = {name: splitting.validates_by_split(estimator) for name, estimator in methods.items()}
     is_valid = (split == "valid") & ~is_tested & any(fixed.values())
-    chosen = subject_of_part[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
+    chosen = subject[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
+    is_training = subject.isin(chosen) & ~is_tested
     costs = []
     for name, estimator in methods.items():
-        is_used = (subject_of_part.isin(chosen) & ~is_tested) | (is_valid & fixed[name])
-        used = [windows.datasets[i] for i in np.flatnonzero(is_used)]
-        costs.append(evaluation.cost_table({name: estimator}, BaseConcatDataset(used)))
+        used = np.flatnonzero(is_training | (is_valid & fixed[name]))
+        part = BaseConcatDataset([windows.datasets[i] for i in used])
+        costs.append(evaluation.cost_table({name: estimator}, part))
     table = pd.concat(costs, ignore_index=True).assign(n_train_subjects=len(chosen))
     written = table.assign(dataset=scores["dataset"].iloc[0])
     files.replace_file(out / "costs.csv", written.to_csv(index=False))

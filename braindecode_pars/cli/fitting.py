@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,18 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars import PARSClassifier, baselines, datasets
-from braindecode_pars._common import model_files
+from braindecode_pars._common import checks, model_files
 from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
-from braindecode_pars.cli.terminal import print_frame, show, values
+from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.datasets import any_source
-from braindecode_pars.estimators import transformers, windows_estimator
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
 from braindecode_pars.study.study_data import StudyData
-from braindecode_pars.windows import labels, preprocessing
+from braindecode_pars.windows import preprocessing
 
 
 def fit_folder(
@@ -79,39 +79,40 @@ def fit_folder(
     if clf.encoder is not None and is_folder:
         reading = _as_encoder(clf.encoder) | reading
     windows = datasets.load(folder, **reading)
-    n_subjects = _describe(folder, windows)
+    data = StudyData.of(windows)
+    _show_check(data_check.check_data(data, in_spite_of=["confounds"]), ("warning", "note"))
+    n_subjects = pd.Series(data.windows.groups).nunique()
     start = time.perf_counter()
     clf.fit(windows)
     minutes = n_subjects * (time.perf_counter() - start) / 60
     clf.save(out)
-    if isinstance(clf, FewLabelsClassifier) and clf.recenter_:
-        _warn_of_centering(clf, windows.datasets)
     show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
     _show_predict_command(out)
     if n_subjects == 1:
-        show(
-            "All labeled windows come from one subject, so the accuracy on other subjects cannot "
-            "be estimated. Add labeled recordings of more subjects."
-        )
+        show("To estimate the accuracy on other subjects, label recordings of more subjects.")
         return
-    of_method = [f"--encoder {shlex.quote(encoder)}"] if encoder else []
-    if method == "few-labels" or not encoder:
-        of_method.append(f"--method {method}")
     if method == "few-labels":  # center the features of all methods, or of none
         settings = {name: value for name, value in settings.items() if name != "recenter"}
         settings |= {"subject_centering": True} if clf.recenter_ else {}
+    methods = ["--encoder", encoder] if encoder else []
+    if method == "few-labels" or not encoder:
+        methods += ["--method", method]
+    evaluate = [
+        *("evaluate", "leave-one-subject-out", "--dataset", folder, *methods),
+        *("--method", "band-power", *_as_options("--load", reading)),
+        *(*_as_options("--set", settings), "--out", f"{out}-evaluation"),
+    ]
     show(
-        "Scores on the training recordings do not indicate the accuracy on new subjects. To "
-        "estimate this accuracy by leave-one-subject-out cross-validation with "
-        f"{n_subjects} subjects (estimated run time on this machine: {max(minutes, 1):.0f} min), "
-        "run:\n"
-        f"  braindecode-pars evaluate leave-one-subject-out --dataset {shlex.quote(folder)} "
-        f"{' '.join(of_method)} --method band-power {_as_options('--load', reading)}"
-        f"{_as_options('--set', settings)}--out {shlex.quote(f'{out}-evaluation')}\n"
-        "To study whether pretraining improves classification of these recordings, run "
-        "braindecode-pars study with the same folder and the same options for reading. This "
-        "command prints the estimated run time before it starts."
+        "To estimate the accuracy on new subjects by leave-one-subject-out cross-validation (about "
+        f"{max(minutes, 1):.0f} min on this machine), run:\n  braindecode-pars "
+        f"{shlex.join(evaluate)}"
     )
+
+
+def _as_options(name: str, arguments: Mapping[str, Any]) -> list[str]:
+    """Return arguments as options KEY=VALUE of a command."""
+    options = [f"{key}={json.dumps(value)}" for key, value in arguments.items()]
+    return [word for option in options for word in (name, option)]
 
 
 def _as_encoder(encoder: str) -> dict[str, Any]:
@@ -121,53 +122,14 @@ def _as_encoder(encoder: str) -> dict[str, Any]:
     return settings if card.sfreq is None else settings | {"sfreq": card.sfreq}
 
 
-def _describe(folder: str, windows: Any) -> int:
-    """Print the number of recordings, subjects and windows, and return the number of subjects."""
-    data = StudyData.of(windows)
-    table_of_windows = data.windows
-    table = pd.DataFrame({"class": table_of_windows.labels, "subject": table_of_windows.groups})
-    n_subjects = table["subject"].nunique()
-    n_chans, n_times = windows[0][0].shape
-    show(
-        f"{folder}: {len(windows.datasets)} recordings of {n_subjects} subjects; "
-        f"{len(table_of_windows)} windows of {n_times / table_of_windows.sfreq:g} s, {n_chans} "
-        f"channels at {table_of_windows.sfreq:g} Hz."
-    )
-    counts = table.groupby("class")["subject"].agg(windows="size", subjects="nunique")
-    names = labels.names_of_classes(counts.index.to_numpy(), table_of_windows.label_names) or {}
-    print_frame(counts.rename(index=names).reset_index())
-    for finding in data_check.check_confounds(data):
-        show(f"Warning: {finding.text}")
-    return n_subjects
-
-
-def _warn_of_centering(clf: FewLabelsClassifier, recordings: Sequence[Any]) -> None:
-    """Warn if ``predict``, which centers each recording by its own mean, may be wrong or fail."""
-    remedy = "refit with --set recenter=null"
-    if clf.one_class_recordings_:
-        show(
-            "Warning: Each recording contains one class, and the features were centered by the "
-            "mean over all recordings of a subject. The command predict centers each recording "
-            "by its own mean, which removes the class difference. To predict single recordings, "
-            f"{remedy}."
-        )
-    lengths = [part.raw.n_times // clf.n_times_ for part in recordings if hasattr(part, "raw")]
-    if short := [n for n in lengths if n < transformers.MIN_WINDOWS]:
-        show(
-            f"Warning: {len(short)} of {len(lengths)} recordings have fewer than "
-            f"{transformers.MIN_WINDOWS} windows (minimum: {min(short)}), but the command predict "
-            f"requires {transformers.MIN_WINDOWS} windows for centering. Use shorter windows, or "
-            f"{remedy}."
-        )
-
-
-def _as_options(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return arguments as shell options KEY=VALUE."""
-    options = ""
-    for key, value in arguments.items():
-        is_plain = isinstance(value, str) and values([f"{key}={value}"], name)[key] == value
-        options += f"{name} {shlex.quote(f'{key}={value if is_plain else json.dumps(value)}')} "
-    return options
+def _show_check(check: data_check.DataCheck, levels: Collection[str]) -> None:
+    """Print the facts, the classes and the findings of a data check."""
+    print_frame(pd.DataFrame(check.facts.items()), "data check", 2, header=False)
+    if len(check.classes):
+        print_frame(check.classes)
+    for finding in check.findings:
+        if finding.level in levels:
+            show(f"{finding.level.capitalize()}: {finding.text}")
 
 
 #: Classes of bundled datasets in a study. For sleep, the most difficult comparison of the paper.
@@ -196,12 +158,12 @@ def study_folder(
     settings = study_design.Settings(**options)
     study_plan.check_settings(settings, out)
     encoder = next(iter((settings.encoders or {"small": "small"}).values()))
-    if is_folder := Path(folder).is_dir() and not is_store(folder):
-        # Recordings that cannot be read are excluded, and listed in the report.
+    is_folder = Path(folder).is_dir() and not is_store(folder)
+    n_jobs = reading.get("n_jobs")
+    if is_folder:  # recordings that cannot be read are excluded, and listed in the report
         reading = {"on_error": "warn"} | _as_encoder(encoder) | reading
-        n_jobs = reading.get("n_jobs")
-    else:
-        n_jobs = reading.pop("n_jobs", None)  # stored windows are not read in parallel
+    else:  # stored windows are not read in parallel
+        reading.pop("n_jobs", None)
     reading = SAMPLE_CLASSES.get(folder, {}) | reading
     caught: list[Collected] = []
     with collected(caught):
@@ -218,11 +180,7 @@ def study_folder(
         differences = load_encoder(encoder).card.differences(recorded)
         for difference in differences:
             show(f"Encoder {encoder}: {difference}. {windows_estimator.advice([difference])}")
-    print_frame(pd.DataFrame(check.facts.items()), "data check", 2, header=False)
-    if len(check.classes):
-        print_frame(check.classes)
-    for finding in check.findings:
-        show(f"{finding.level.capitalize()}: {finding.text}")
+    _show_check(check, ("stop", "warning", "note"))
     if check.stops:
         show("\n".join(unanswered(name, check, out).answers))
         show(f"Report written to {out / 'report.html'}.")
@@ -252,13 +210,13 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     n_processes = number_of_processes(n_jobs)
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
     bound = "at least " if minutes.isna().any() else ""
-    controls = ""
+    further = ["the final training of the recommended method"]
     if plan.effort.controls and plan.primary:
-        controls = "control analyses (only after a significant improvement) and "
+        further.append("control analyses after a significant improvement")
     show(
-        f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min with "
-        f"{n_processes} process{'es' * (n_processes > 1)}, plus {controls}the final training of "
-        "the recommended method. A pretraining ends early if its held-out loss stops decreasing."
+        f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min "
+        f"(processes: {n_processes}), plus {checks.format_list(further)}. A pretraining ends early "
+        "if its held-out loss stops decreasing."
     )
 
 

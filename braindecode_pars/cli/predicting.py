@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 
-from braindecode_pars import PARSClassifier, __version__
+from braindecode_pars import __version__
 from braindecode_pars._common import checks, files, model_files, names, subjects, training
 from braindecode_pars._common.findings import Collected, collected, silent
 from braindecode_pars._common.results_folder import ResultsFolder
-from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
 from braindecode_pars.predictions.recording import check_transitions
-from braindecode_pars.predictions.results import MARK, MINUTES, Results, write_summary
+from braindecode_pars.predictions.results import (
+    MARK,
+    MINUTES,
+    SUMMARY,
+    Results,
+    write_summary,
+)
 from braindecode_pars.recordings import folders, search
-
-Classifier: TypeAlias = FewLabelsClassifier | PARSClassifier
 
 
 def predict_recordings(
@@ -66,8 +69,9 @@ def predict_recordings(
     Raises
     ------
     ValueError, OSError
-        If the model or the recordings are not found, ``out`` contains other files, or ``overwrite``
-        is False and a file would be replaced. In these cases, no files are written.
+        If the model or the recordings are not found. If ``out`` contains other files. If
+        ``overwrite`` is False, and results of a changed recording, model or option would be
+        replaced. In these cases, no files are written.
     """
     targets = find_recordings(paths)
     model_folder = model_files.model_folder(model)
@@ -75,7 +79,7 @@ def predict_recordings(
     classifiers = (kind for kind in kinds if model_files.ENTRIES.get(kind) == "classifier")
     kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
     with silent("unsaved_parameters"):  # of fit, which this command does not call
-        clf: Classifier = kind.load().load(model, device=device)
+        clf = kind.load().load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
     if expected := getattr(clf, "expected_score_", None):
@@ -85,7 +89,7 @@ def predict_recordings(
         )
     weights = model_folder / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
-    segments: Mapping[Path, Any] = {}
+    adaptations: dict[Path, tuple] = {}
     if adapt is not None:
         if not hasattr(clf, "adapt"):
             raise ValueError(
@@ -95,45 +99,43 @@ def predict_recordings(
         labels = adapt["labels"]
         settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
         segments = labeled_segments(labels, adapt["column"], targets)
+        adaptations = {file: (adapt["classes"], segments.get(file)) for file in targets}
     folder = ResultsFolder(out, "predictions", marks=(MARK,))
     if folder.is_ours:
         files.read_checked(out / MARK)  # refuses a file of the same name of another program
     with folder.opened():
-        if not folder.is_ours:
-            folder.put(MARK, {"command": "braindecode-pars predict"})
         all_results = [Results(file, folder, target, settings) for file, target in targets.items()]
         unfinished = [
             results for results in all_results if not results.finished(overwrite=overwrite)
         ]
+        if not folder.is_ours:
+            folder.put(MARK, {"command": "braindecode-pars predict"})
         problems: dict[str, str] = {}
-        bar = training.ProgressBar(
-            unfinished, desc="predicting", unit=" recordings", disable=not unfinished
-        )
         try:
-            for results in bar:
-                adaptation = (adapt["classes"], segments.get(results.recording)) if adapt else None
-                if problem := _predict(clf, results, options, bar, adaptation):
-                    problems[str(results.target)] = problem
+            with training.ProgressBar(
+                unfinished, desc="predicting", unit=" recordings", disable=not unfinished
+            ) as bar:
+                for results in bar:
+                    adaptation = adaptations.get(results.recording)
+                    if problem := _predict(clf, results, options, bar, adaptation):
+                        problems[str(results.target)] = problem
         finally:  # also after Ctrl-C
-            bar.close()
-            table, file = write_summary(folder, problems, overwrite=overwrite)
-    if file.name != "summary.csv":
-        show(
-            f"summary.csv was modified after it was written, so the new summary was saved as "
-            f"{file.name}. To replace summary.csv instead, pass --overwrite."
-        )
-    show_summary(table, file, len(targets), len(targets) - len(unfinished))
+            table = write_summary(folder, problems)
+    show_summary(table, out / SUMMARY, len(targets), len(targets) - len(unfinished))
     return len(problems)
 
 
 def _predict(
-    clf: Classifier, results: Results, options: dict[str, Any], bar: Any, adapt: tuple | None
+    clf: Any, results: Results, options: dict[str, Any], bar: Any, adapt: tuple | None
 ) -> str | None:
     """Predict a recording and write its results; return the reason of a failure, or None.
 
     Warnings and the rescaling factor are printed with the name of the recording.
     """
-    name = results.recording.name
+
+    def write(text: str) -> None:
+        bar.write(f"{results.recording.name}: {text}", file=sys.stderr)
+
     try:
         state = results.state()
         caught: list[Collected] = []
@@ -142,17 +144,16 @@ def _predict(
             warnings.simplefilter("always", UserWarning)
             if adapt is not None:
                 clf, basis = adapted_to(clf, results.recording, *adapt, rescale=options["rescale"])
-                bar.write(f"{name}: adapted to {basis}.", file=sys.stderr)
+                write(f"adapted to {basis}.")
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
-            text = f"{name}: rescaled to the amplitude of the training data (factor {factor:.3g})."
-            bar.write(text, file=sys.stderr)
+            write(f"rescaled to the amplitude of the training data (factor {factor:.3g}).")
         for message in dict.fromkeys(str(message) for message, *_ in caught):
-            bar.write(f"{name}: {message}", file=sys.stderr)
+            write(message)
         results.write(frame, state)
     except Exception as error:  # readers raise any error; predict the remaining recordings
         problem = str(error) or type(error).__name__
-        bar.write(f"{name} failed: {problem}", file=sys.stderr)
+        write(f"failed. {problem}")
         return problem
     return None
 
@@ -181,35 +182,29 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
         "n_findings": "findings",
         "problem": "problem",
     }
-    shown = [name for name in headings if name in table and table[name].notna().any()]
-    # The reasons of failures would make the table wider than a terminal.
-    status = table["problem"].where(table["problem"].isna(), "failed")
-    cells = table.assign(problem=status)[shown].round(1).astype(object)
-    header = [headings[name] for name in shown]
-    print_frame(cells.where(cells.notna(), "").map(str), header=header)
-    n_failed = int(table["problem"].notna().sum())
+    shown = table[[name for name in headings if name in table and table[name].notna().any()]]
+    if "problem" in shown:  # the reasons of failures would make the table wider than a terminal
+        shown = shown.assign(problem=shown["problem"].where(shown["problem"].isna(), "failed"))
+    print_frame(shown.rename(columns=headings))
+    n_failed = table["problem"].notna().sum()
     if n_finished:
         show(f"{n_finished} of {n_recordings} recordings had already been predicted.")
     if n_failed:
-        show(
-            f"{n_failed} of {n_recordings} recordings could not be predicted. The reasons are in "
-            f"the column 'problem' of {file}."
-        )
-    rows = table.to_dict("records")
-    seen = [r["recording"] for r in rows if "subject_in_training" in str(r.get("findings"))]
-    if seen:
-        show(
-            f"Data leakage: {len(seen)} of {len(table)} recordings have the identifier of a "
-            f"training subject: {checks.format_list(seen)}. If the subject is the same, these "
-            "predictions do not indicate the accuracy on new subjects."
-        )
-    if n_failed < n_recordings:
-        show(
-            f"Results written to {file.parent}: the summary with findings ({file.name}), and for "
-            "each predicted recording a table (_predictions.csv), events (_events.tsv), a figure "
-            "(_hypnodensity.png) and a scrollable page (_hypnodensity.html). The probabilities are "
-            "not calibrated: on new subjects, they are often too close to 0 and 1."
-        )
+        show(f"{n_failed} of {n_recordings} recordings could not be predicted. Reasons: {file}")
+    if "findings" in table:
+        seen = table["recording"][table["findings"].str.contains("subject_in_training", na=False)]
+        if len(seen):
+            show(
+                f"Data leakage: {len(seen)} of {len(table)} recordings have the identifier of a "
+                f"training subject: {checks.format_list(seen.tolist())}. If the subject is the "
+                "same, these predictions do not indicate the accuracy on new subjects."
+            )
+    show(
+        f"Results written to {file.parent}. For each predicted recording: a table, BIDS events, a "
+        f"figure and a scrollable page. For all recordings: {file.name} with sleep statistics and "
+        "findings. Probabilities are not calibrated: on new subjects, they are often too close to "
+        "0 and 1."
+    )
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
@@ -235,27 +230,21 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
         If two recordings would have the same result files, or two headers refer to the same file of
         signals.
     """
-    targets: dict[Path, Path] = {}
     paths = [path.expanduser() for path in paths]
     search.check_signal_files(path for path in paths if path.is_file())
+    targets: dict[Path, Path] = {}
     for path in paths:
-        relative_paths = {path: Path(path.name)}
-        if path.is_dir():
-            recording_files = folders.recordings_below(path)
-            relative_paths = {file: file.relative_to(path) for file in recording_files}
-        for file, target in relative_paths.items():
+        is_folder = path.is_dir()
+        for file in folders.recordings_below(path) if is_folder else [path]:
+            target = file.relative_to(path if is_folder else path.parent)
             name = subjects.without_ending(target.name)
             targets.setdefault(file.absolute(), target.with_name(name))
-    seen: dict[Path, Path] = {}
+    recording_of: dict[Path, Path] = {}
     for file, target in targets.items():
-        if (first := seen.setdefault(target, file)) != file:
-            advice = "Predict them into different folders."
-            if file.parent != first.parent:
-                advice = (
-                    "Pass the folder that contains both, or predict them into different folders."
-                )
+        if (first := recording_of.setdefault(target, file)) != file:
             raise ValueError(
                 f"{first} and {file} would have the same result files, such as "
-                f"{target}_predictions.csv. {advice}"
+                f"{target}_predictions.csv. Predict them into different folders, or pass a folder "
+                "that contains both in different subfolders."
             )
     return targets

@@ -7,10 +7,8 @@ import inspect
 import json
 import logging
 import re
-import signal
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -24,8 +22,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Advice after Ctrl-C of a command that resumes: finished parts, and the folder of the results.
-RESUME = "Finished {} are stored in {}. Run the same command to resume."
+#: Advice after Ctrl-C of a command that resumes.
+RESUME = "Finished {} are stored. Run the same command to resume."
 
 
 @contextmanager
@@ -35,23 +33,16 @@ def report_failures(advice: str = "") -> Iterator[None]:
     Parameters
     ----------
     advice : str
-        Sentence that is printed after Ctrl-C: where results are stored, and how to resume.
+        Sentence that is printed after Ctrl-C: how to resume.
     """
     try:
-        # Imports of all commands, which take seconds
-        import braindecode_pars._common.hosts  # noqa: F401
-
-        # Remove the handler that main sets during these imports.
-        if getattr(signal.getsignal(signal.SIGINT), "__module__", "") == __package__:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     except KeyboardInterrupt:
         typer.secho(f"Interrupted. {advice}".strip(), err=True)
         raise typer.Exit(130) from None
     except (ValueError, TypeError, OSError, OverflowError, ImportError, RuntimeError) as error:
         if isinstance(error, RuntimeError):
-            # Imported here, because it takes seconds
-            from braindecode_pars.evaluation import FoldError
+            from braindecode_pars.evaluation import FoldError  # the import takes seconds
 
             if not isinstance(error, FoldError):
                 raise
@@ -62,9 +53,8 @@ def report_failures(advice: str = "") -> Iterator[None]:
 def show(content: Any, end: str = "\n") -> None:
     """Print a text or a table without markup, wrapping or truncation.
 
-    Names of methods, subjects and files may contain brackets, which Rich would interpret as markup,
-    and may be longer than a line of the terminal, so that Rich would truncate them. Tables are also
-    printed completely if they are wider than the terminal.
+    Rich would interpret brackets in names of methods, subjects and files as markup. It would also
+    truncate names that are longer than a line of the terminal, and tables that are wider.
     """
     console = Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(content, end=end)
@@ -73,24 +63,18 @@ def show(content: Any, end: str = "\n") -> None:
 class ConsoleHandler(logging.Handler):
     """Print the log of the package: information to standard output, warnings to standard error.
 
-    A repeated line is printed once. The number of repetitions is printed at the end of the command.
+    A repeated line is printed once per command.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.counts: Counter[str] = Counter()
+        self.printed: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record)
-        self.counts[text] += 1
-        if self.counts[text] == 1:
+        if text not in self.printed:
             typer.echo(text, err=record.levelno >= logging.WARNING)
-
-    def end(self) -> None:
-        for text, n in self.counts.items():
-            if n > 1:
-                typer.echo(f"Repeated {n} times: {text}")
-        self.counts.clear()
+        self.printed.add(text)
 
 
 Command = Callable[..., None]
@@ -109,6 +93,8 @@ def with_options(
     source: Callable[..., Any] | None = None,
     types: Mapping[str, Any] | None = None,
     defaults: Mapping[str, str] | None = None,
+    *,
+    advice: str = "",
 ) -> Callable[[Command], Command]:
     """Make a command from a function, with help texts from the docstring of the function.
 
@@ -125,27 +111,28 @@ def with_options(
         Types of further options that differ from the types in this module.
     defaults : mapping of str to str | None
         Default values of further options, as shown in the help.
+    advice : str
+        Sentence that is printed after Ctrl-C: how to resume.
     """
 
     def decorate(command: Command) -> Command:
         texts = _texts_of(command) | (_texts_of(source) if source else {})
         hints = get_type_hints(command, include_extras=True)
         signature = inspect.signature(command).parameters
-        further = [name for name in texts if name not in signature]
         parameters = [parameter for parameter in signature.values() if parameter.name != "options"]
+        further = [name for name in texts if name not in signature]
         for name in further:
-            hints[name] = (_TYPES | dict(types or {})).get(name, str)
+            hints[name] = {**_TYPES, **(types or {})}.get(name, str)
             texts[name]["show_default"] = (defaults or {}).get(name, False)
             parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None))
 
         @functools.wraps(command)
         def run(**arguments: Any) -> None:
+            options = {name: arguments.pop(name) for name in further}
             if "options" in signature:
-                option_values = {name: arguments.pop(name) for name in further}
-                arguments["options"] = {
-                    k: value for k, value in option_values.items() if value is not None
-                }
-            command(**arguments)
+                arguments["options"] = {k: x for k, x in options.items() if x is not None}
+            with report_failures(advice):
+                command(**arguments)
 
         # typer reads the parameters of a command from its signature.
         described: Any = run
@@ -158,7 +145,6 @@ def with_options(
     return decorate
 
 
-documented = with_options()
 _SECTION = "\nOptions\n-------\n"
 
 
@@ -197,43 +183,39 @@ def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]
 
 
 def print_frame(
-    table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool | Sequence[str] = True
+    table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool = True
 ) -> None:
     """Print a table, with the first ``n_text`` columns aligned left.
 
-    If ``header`` is True, column names are printed with spaces instead of underscores. If it is a
-    sequence, its texts are printed. If it is False, the table has no header.
+    Column names are printed with spaces instead of underscores.
     """
 
     def text(value: Any) -> str:
         if isinstance(value, str):
             return value
-        return f"{value:,.0f}" if value == round(value) and value < 1e7 else f"{value:.3g}"
+        return f"{value:,.0f}" if value == round(value) else f"{value:.3g}"
 
-    drawn = Table(title=title or None, show_header=bool(header), min_width=len(title) + 2)
-    fields = [str(name).replace("_", " ") for name in table]
-    for i, name in enumerate(fields if isinstance(header, bool) else header):
-        drawn.add_column(name, justify="left" if i < n_text else "right")
+    drawn = Table(title=title or None, show_header=header, min_width=len(title) + 2)
+    for i, name in enumerate(table):
+        drawn.add_column(str(name).replace("_", " "), justify="left" if i < n_text else "right")
     for row in table.astype(object).where(table.notna(), "-").map(text).itertuples(index=False):
         drawn.add_row(*row)
     show(drawn)
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Return values by key from options KEY=VALUE.
-
-    A value that is not JSON, None, True or False is a string.
-    """
-    value_by_key: dict[str, Any] = dict(pairs(options, name))
-    for key, text in value_by_key.items():
-        with suppress(ValueError):
-            # NaN and Infinity are not JSON, and may be names.
-            value_by_key[key] = json.loads(_CONSTANTS.get(text, text), parse_constant=str)
-    return value_by_key
+    """Return values by key from options KEY=VALUE, see :func:`value_of`."""
+    return {key: value_of(text) for key, text in pairs(options, name)}
 
 
-#: Constants of Python, with the corresponding constants of JSON.
-_CONSTANTS = {"None": "null", "True": "true", "False": "false"}
+def value_of(text: str) -> Any:
+    """Return the value of a JSON text, None, True or False; any other text is returned as it is."""
+    constants = {"None": None, "True": True, "False": False}
+    try:
+        # NaN and Infinity are not JSON, and may be names.
+        return constants[text] if text in constants else json.loads(text, parse_constant=str)
+    except ValueError:
+        return text
 
 
 def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:

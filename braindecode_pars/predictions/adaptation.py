@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from braindecode_pars._common import checks
+from braindecode_pars._common import checks, tables
 from braindecode_pars.predictions.recording import (
     class_texts,
     prepare_recording,
@@ -101,17 +101,13 @@ def labeled_segments(
     if labels is None:
         return {}
     table = side_tables.read_table(labels, Path())
-    if "file" not in table:
-        raise ValueError(
-            f"--labels {labels} has the columns {checks.format_list([*table])}, but requires a "
-            "column 'file'. Add this column, with the file name of the recording in each row."
-        )
+    tables.check_table(table, f"--labels {labels}", ["file"])
     matched_files = label_files.files_named(table, recordings, labels)
-    table = table[[file is not None for file in matched_files]]
-    if table.empty:
+    rows = table[[file is not None for file in matched_files]]
+    if rows.empty:
         raise ValueError(
-            f"--labels {labels} contains no row for any of these recordings: "
-            f"{checks.format_list([*map(str, recordings)])}. Check the column 'file'."
+            f"The column 'file' of --labels {labels} contains none of these recordings: "
+            f"{checks.format_list([*map(str, recordings)])}."
         )
-    labeled_files = label_files.labels_of_files(table, Path(), [*recordings], column)
+    labeled_files = label_files.labels_of_files(rows, Path(), [*recordings], column)
     return {entry.file: entry.segments for entry in labeled_files}

@@ -51,9 +51,9 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         - mapping: Labels of several nights, as in ``frame``.
 
         A label without a duration lasts one window. If the classes of the model are sleep stages,
-        labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and
-        stages that are part of a class, such as stage 4 of N3, are converted to this class. For
-        other classes, labels must be the class names.
+        labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). Stages
+        that are part of a class are converted to this class: stage 4, for example, to N3. For other
+        classes, labels must be the class names.
 
     Returns
     -------
@@ -175,9 +175,8 @@ def _agreement_of_night(frame: Any, expert: Any) -> tuple[float, pd.DataFrame, p
     scored = pairs[is_scored]
     if scored.empty:
         raise ValueError(
-            "No window has both an expert label and a prediction. Check that the labels and the "
-            "predictions are from the same recording, and that onsets are in seconds from the "
-            "first sample of the recording."
+            "No window has both an expert label and a prediction. Check that both are of the same "
+            "recording, with onsets in seconds from the first sample."
         )
     names = [*set(scored.to_numpy().ravel())]
     order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
@@ -194,7 +193,7 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
 
     With the mean :math:`\bar d` and the sample standard deviation :math:`s` of the differences of
     :math:`n` nights, the limits are :math:`\bar d \pm 1.96 s`. The standard errors are
-    :math:`s / \sqrt n` for the bias and :math:`\sqrt{3 s^2 / n}` for the limits; the confidence
+    :math:`s / \sqrt n` for the bias and :math:`\sqrt{3 s^2 / n}` for the limits. The confidence
     intervals use the t distribution with :math:`n - 1` degrees of freedom.
 
     Parameters

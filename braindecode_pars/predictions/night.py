@@ -51,16 +51,12 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     """
     tables.check_table(frame, "table of predictions", ("onset", "duration", "label"))
     frame = tables.with_numbers(frame.reset_index(drop=True), ["onset", "duration"])
-    onset, duration = frame["onset"].to_numpy(), frame["duration"].to_numpy()
-    if not (np.isfinite(onset).all() and (duration > 0).all()):
+    onset, duration = frame["onset"], frame["duration"]
+    is_late = onset.iloc[1:].to_numpy() >= (onset + duration).iloc[:-1].to_numpy() - 1e-6
+    if not (np.isfinite(onset).all() and (duration > 0).all() and is_late.all()):
         raise ValueError(
-            "The columns onset and duration must contain finite times in seconds, and every "
-            "duration must be positive."
-        )
-    if (onset[1:] < (onset + duration)[:-1] - 1e-6).any():
-        raise ValueError(
-            "Windows overlap, or are not sorted by onset. Pass the predictions of one recording, "
-            "sorted by onset."
+            "The columns onset and duration must describe the windows of one recording in seconds: "
+            "sorted by a finite onset, with a positive duration, and without overlap."
         )
     classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
     texts = [
@@ -107,12 +103,8 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
     >>> smoothed(frame)["label"].tolist()
     ['W', 'W']
     """
+    tables.check_table(frame, "frame (of predict_raw with smooth=True)", [tables.SMOOTHED_LABEL])
     columns = [name for name in frame if str(name).startswith(tables.SMOOTHED)]
-    if tables.SMOOTHED_LABEL not in frame or not columns:
-        raise ValueError(
-            f"frame has no column {tables.SMOOTHED_LABEL!r} with smoothed predictions. Call "
-            "predict_raw with smooth=True."
-        )
     names = [tables.PROBABILITY + name.removeprefix(tables.SMOOTHED) for name in columns]
     values = frame[columns].set_axis(names, axis=1)
     entropy = entr(values.to_numpy(float)).sum(axis=1)
@@ -188,8 +180,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     There is one row per window. The columns are ``onset`` and ``duration`` in seconds,
     ``trial_type`` (predicted label), ``probability_LABEL`` for each class, and ``entropy``. Windows
     that were not predicted are ``n/a``. In BIDS, predictions are derivatives: write them to the
-    folder ``derivatives`` of the dataset, with an entity ``desc``, so that they do not replace the
-    events of a human scorer.
+    folder ``derivatives`` of the dataset, with an entity ``desc``. The events of a human scorer are
+    then not replaced.
 
     Parameters
     ----------
@@ -242,21 +234,17 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     """
     path = Path(path).expanduser()
     stem = path.name.removesuffix(_SUFFIX)
-    if stem == path.name or not stem:
+    is_bids = has_bids_entities(stem) or not stem.startswith("sub-")
+    if stem in ("", path.name) or not is_bids:
         raise ValueError(
-            f"path has the file name {path.name}, but the file name must end with {_SUFFIX}. Use a "
-            f"name such as sub-01_task-sleep_desc-pars{_SUFFIX}."
-        )
-    if stem.startswith("sub-") and not has_bids_entities(stem):
-        raise ValueError(
-            f"path has the file name {path.name}, which is not a valid BIDS name. Use the entities "
-            "sub, ses (if there are sessions) and task, in this order, with alphanumeric labels."
+            f"path has the file name {path.name}, expected a name that ends with {_SUFFIX}. A name "
+            "that begins with sub- requires the BIDS entities sub, ses (if there are sessions) and "
+            "task, in this order, with alphanumeric labels."
         )
     rows = check_predictions(frame)
     descriptions = _descriptions(classes_of(rows))
-    table = rows.rename(columns={"label": "trial_type"}).rename(columns=lambda x: _one_line(str(x)))
+    table = rows.rename(columns={"label": "trial_type"}).rename(columns=str)
     table = table[[name for name in descriptions if name in table]]
-    table["trial_type"] = table["trial_type"].map(_one_line, na_action="ignore")
     sidecar = path.with_suffix(".json")
     existing = [str(file) for file in (path, sidecar) if file.exists()]
     if existing and not overwrite:
@@ -274,15 +262,10 @@ def has_bids_entities(stem: str) -> bool:
     return _ENTITIES.fullmatch(stem) is not None
 
 
-def _one_line(label: str) -> str:
-    """Return a label without line breaks or tabs, as a cell of a table."""
-    return " ".join(label.split())
-
-
 def _descriptions(classes: list[str]) -> dict[str, dict[str, Any]]:
     """Return the BIDS description of each possible column."""
     kind = "sleep stage" if are_stages(classes) else "class"
-    levels = {_one_line(name): f"{kind} {stage_of(name) or name}" for name in classes}
+    levels = {name: f"{kind} {stage_of(name) or name}" for name in classes}
     trial_type = "Predicted class of the window; n/a in gaps and in periods marked as bad."
     entropy = "Entropy of the predicted probabilities; 0 if one class has a probability of 1."
     return {
@@ -382,65 +365,54 @@ def sleep_statistics(
     (63.75, 19.6)
     """
     checks.check_positive(window_seconds=window_seconds)
-    scoring, starts, minutes, total = _read(stages, window_seconds)
-    is_wake = scoring == "W"
-    is_sleep = ~is_wake & (scoring != UNSCORED)
-    # Sleep period
-    onset = _first_start(starts, is_sleep)
-    end = np.max((starts + minutes)[is_sleep], initial=-np.inf)
-    period = end - onset if is_sleep.any() else 0.0
-    in_period = (starts >= onset) & (starts < end) if is_sleep.any() else is_sleep
+    windows = _scored_windows(stages, window_seconds)
+    stage, start, minutes = windows["stage"], windows["start"], windows["minutes"]
+    is_wake = stage == "W"
+    sleep = windows[~is_wake & (stage != UNSCORED)]
+    # The sleep period is NaN if there is no sleep.
+    sleep_onset, sleep_end = sleep["start"].min(), (sleep["start"] + sleep["minutes"]).max()
+    in_period = start.between(sleep_onset, sleep_end, inclusive="left")
     # Durations and latencies of the stages; NaN for stages that the scoring does not distinguish
-    lengths, latencies = {}, {}
+    durations, latencies = {}, {}
     for name, parts in _PARTS.items():
-        coarser = {stage for stage, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
-        is_known = not (coarser - {*parts}) & {*scoring.tolist()}
-        mask = np.isin(scoring, parts)
-        lengths[name] = minutes[mask].sum() if is_known else np.nan
+        coarser = {coarse for coarse, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
+        is_known = not stage.isin(coarser - {*parts}).any()
+        is_stage = stage.isin(parts) & is_known
+        durations[name] = minutes[is_stage].sum() if is_known else np.nan
         if name != "NREM":
-            latencies[f"Lat_{name}"] = _first_start(starts, mask & is_known)
-    tst, wake = minutes[is_sleep].sum(), minutes[is_wake].sum()
+            latencies[f"Lat_{name}"] = start[is_stage].min()
+    total = (start + minutes).iloc[-1]
+    total_sleep, wake = sleep["minutes"].sum(), minutes[is_wake].sum()
     statistics = {
         "TIB": total,
-        "SPT": period,
+        "SPT": sleep_end - sleep_onset if len(sleep) else 0.0,
         "WASO": minutes[is_wake & in_period].sum(),
-        "TST": tst,
+        "TST": total_sleep,
         "WAKE": wake,
-        **lengths,
-        "UNS": total - tst - wake,
-        "SOL": onset,
+        **durations,
+        "UNS": total - total_sleep - wake,
+        "SOL": sleep_onset,
         **latencies,
-        **{f"%{name}": _percent(length, tst) for name, length in lengths.items()},
-        "SE": _percent(tst, total),
-        "SME": _percent(tst, period),
+        # Percentages of the sleep time are NaN if there is no sleep.
+        **{f"%{name}": 100 * value / (total_sleep or np.nan) for name, value in durations.items()},
+        "SE": 100 * total_sleep / total,
+        "SME": 100 * total_sleep / (sleep_end - sleep_onset),
     }
     return {name: float(value) for name, value in statistics.items()}
 
 
-def _read(
-    stages: pd.DataFrame | ArrayLike, window_seconds: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return stage, start and length of each window, and the total duration, in minutes."""
+def _scored_windows(stages: pd.DataFrame | ArrayLike, window_seconds: float) -> pd.DataFrame:
+    """Return the columns stage, start and minutes of each window. Times are in minutes."""
     if not isinstance(stages, pd.DataFrame):
         labels = np.asarray(stages, dtype=object)
-        if labels.ndim != 1 or not len(labels):
-            raise ValueError(
-                f"stages has shape {labels.shape}, expected (n_windows,) with at least one window. "
-                "Pass the stages of one recording."
-            )
         onsets = np.arange(len(labels)) * window_seconds
         stages = pd.DataFrame(dict(onset=onsets, duration=window_seconds, label=labels))
     rows = check_predictions(stages)
-    starts, lengths = (rows[name].to_numpy(float) / 60 for name in ("onset", "duration"))
-    starts = starts - starts[0]
-    of_name = known_stages([*classes_of(rows), *rows["label"].dropna()])
-    scoring = np.array([UNSCORED if pd.isna(name) else of_name[name] for name in rows["label"]])
-    return scoring, starts, lengths, float(starts[-1] + lengths[-1])
-
-
-def _first_start(starts: np.ndarray, mask: np.ndarray) -> float:
-    return float(starts[mask][0]) if mask.any() else np.nan
-
-
-def _percent(part: float, whole: float) -> float:
-    return 100 * part / whole if whole > 0 else np.nan
+    stage_of_name = known_stages([*classes_of(rows), *rows["label"].dropna()])
+    return pd.DataFrame(
+        {
+            "stage": rows["label"].map(stage_of_name).fillna(UNSCORED),
+            "start": (rows["onset"] - rows["onset"].iloc[0]) / 60,
+            "minutes": rows["duration"] / 60,
+        }
+    )

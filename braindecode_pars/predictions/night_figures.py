@@ -3,7 +3,7 @@
 ``bland_altman`` plots the agreement with an expert over several nights.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -83,35 +83,22 @@ def hypnogram(
     'agreement 75 % of 4 windows'
     """
     checks.check_positive(window_seconds=window_seconds)
-    series = {"true": style.label_list("true", true)}
+    stages = pd.DataFrame({"true": style.label_list("true", true)}, dtype=object)
     if predicted is not None:
-        series["predicted"] = style.label_list("predicted", predicted)
-    for name, stages in series.items():
-        if len(stages) != len(series["true"]) or not stages:
-            raise ValueError(
-                f"{name} has shape ({len(stages)},), expected ({len(series['true']) or 'n_windows'}"
-                ",). Pass one stage per window of one recording."
-            )
+        stages["predicted"] = style.label_list("predicted", predicted)
     if stage_names is None:
-        labels = {label for stages in series.values() for label in stages}
-        known_labels = [label for label in labels if not style.is_unknown(label)]
-        if not all(isinstance(label, str) for label in known_labels):
-            raise ValueError(
-                "Stages are numbers, but stage_names is None. Pass the names of the stages as "
-                "stage_names."
-            )
-        stage_names = sorted(known_labels)
+        labels = pd.unique(stages.to_numpy().ravel())
+        stage_names = [label for label in labels if not style.is_unknown(label)]
     names = style.names_by_label(stage_names)
     unique_names = list(dict.fromkeys(names.values()))
     order = style.in_figure_order(
         unique_names, top_to_bottom(unique_names) if order is None else order
     )
     row_of = {label: order.index(name) for label, name in names.items()}
-    rows = {name: np.array(style.entries(stages, row_of), float) for name, stages in series.items()}
+    rows = [np.array(style.entries(stages[name], row_of), dtype=float) for name in stages]
 
     [ax] = style.axes_for(ax, 1, 1, (9, 2.6))
-    edges = np.arange(len(series["true"]) + 1) * window_seconds
-    draw_steps(ax, edges, order, rows["true"], rows.get("predicted"))
+    draw_steps(ax, np.arange(len(stages) + 1) * window_seconds, order, *rows)
     return ax
 
 
@@ -184,34 +171,32 @@ def hypnodensity(
     >>> [text.get_text() for text in axes[1].get_legend().get_texts()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    order, edges, rows, probabilities, classes = read_predictions(predictions, order)
-    series = [classes]
     if true is not None:
-        # Rows from the top. A number is a class name, not the position of a column.
+        predictions = predictions.assign(true=style.label_list("true", true))
+    segments, probabilities = read_predictions(predictions, order)
+    order = list(probabilities)
+    series = [segments["row"].to_numpy()]
+    if true is not None:
+        # A number is a class name, not the position of a column.
         row_of: dict[Any, int] = {name: i for i, name in enumerate(order)}
         row_of |= {float(name): i for name, i in row_of.items() if name.lstrip("-").isdigit()}
-        expected = np.array(style.entries(true, row_of), dtype=float)
-        if len(expected) != len(predictions):
-            raise ValueError(
-                f"true has {len(expected)} entries, but predictions has {len(predictions)} "
-                "windows. Pass one true class per window."
-            )
-        series.insert(0, np.where(rows < 0, np.nan, expected[rows]))
+        series.insert(0, np.array(style.entries(segments["true"], row_of), dtype=float))
 
     # Each class needs a line of text next to the upper axes, and several in the legend.
     height = 4.4 + 0.3 * max(0, len(order) - 6)
     panels = style.axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
+    edges = np.append(segments["onset"], segments["stop"].iloc[-1])
     draw_steps(panels[0], edges, order, *series)
     panels[0].set_xlabel("")
     # Stacked areas of probabilities, with the first class on top
     ax = panels[1]
     unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
-    upper = np.cumsum(probabilities[:, ::-1], axis=1)[:, ::-1]
-    lower = np.column_stack([upper[:, 1:], np.where(np.isnan(upper[:, 0]), np.nan, 0)])
-    for i, (name, look) in enumerate(zip(order, style.area_styles(order), strict=True)):
-        area: dict[str, Any] = dict(baseline=lower[:, i], fill=True, lw=0, label=name, **look)
-        ax.stairs(upper[:, i], edges, **area)
+    upper = probabilities.iloc[:, ::-1].cumsum(axis=1, skipna=False)
+    lower = upper - probabilities
+    for name, look in zip(order, style.area_styles(order), strict=True):
+        area: dict[str, Any] = dict(baseline=lower[name], fill=True, lw=0, label=name, **look)
+        ax.stairs(upper[name], edges, **area)
     ax.set(xlabel=unit, ylabel="probability", ylim=(0, 1), xlim=(edges[0], edges[-1]))
     style.remove_frame(ax)
     style.named_legend(ax, style.named_artists(ax), loc="upper left", bbox_to_anchor=(1, 1))
@@ -293,8 +278,8 @@ def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) ->
 
 def read_predictions(
     predictions: pd.DataFrame, order: Sequence[str] | None = None
-) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return probabilities and classes of consecutive segments, for plotting.
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the class and the probabilities of consecutive segments, for plotting.
 
     A segment is a window, or a gap between windows.
 
@@ -307,41 +292,32 @@ def read_predictions(
 
     Returns
     -------
-    order : list of str
-        Class names from top to bottom.
-    edges : ndarray, shape (n_segments + 1,)
-        Start of each segment, and end of the last segment, in seconds.
-    rows : ndarray of int, shape (n_segments,)
-        Row of each segment in the table; -1 for segments without a row.
-    probabilities : ndarray, shape (n_segments, n_classes)
-        Probabilities; NaN for segments without a prediction.
-    classes : ndarray, shape (n_segments,)
-        Index of the class in ``order``; NaN for segments without a prediction.
+    segments : DataFrame
+        Columns of ``predictions`` (NaN in gaps), ``stop`` in seconds, and ``row``: the row of the
+        class in a hypnogram, from the top (NaN in gaps and in windows without a prediction).
+    probabilities : DataFrame
+        Probabilities of each segment, with one column per class from top to bottom. Gaps are NaN.
     """
-    frame = check_predictions(predictions)
-    columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
+    windows = check_predictions(predictions)
+    columns = [str(name) for name in windows if str(name).startswith(tables.PROBABILITY)]
     if not columns:
         raise ValueError(
             "predictions must have one column probability_LABEL per class. Pass the table that "
             "predict_raw of a classifier returns."
         )
-    values = tables.numbers_of("probabilities", frame[columns])
-    checks.check_probabilities(values, allow_nan=True)
-    edges, rows = [float(frame["onset"].iloc[0])], []
-    for row, (onset, duration) in enumerate(zip(frame["onset"], frame["duration"], strict=True)):
-        if onset > edges[-1] + 1e-6:
-            edges.append(onset)
-            rows.append(-1)
-        edges.append(onset + duration)
-        rows.append(row)
-    names = [name.removeprefix(tables.PROBABILITY) for name in columns]
-    order = style.in_figure_order(names, order)
-    values = pd.DataFrame(values, columns=names).reindex(columns=order, fill_value=0.0).to_numpy()
-    labels = frame["label"].map({name: i for i, name in enumerate(order)}).to_numpy(float)
-    labels = np.where(np.isnan(labels), np.nan_to_num(values).argmax(axis=1), labels)
-    probabilities = np.where(np.array(rows)[:, None] < 0, np.nan, values[rows])
-    classes = np.where(np.isfinite(probabilities).all(axis=1), labels[rows], np.nan)
-    return order, np.array(edges), np.array(rows), probabilities, classes
+    windows = tables.with_numbers(windows, columns)
+    checks.check_probabilities(windows[columns].to_numpy(), allow_nan=True)
+    stops, next_onsets = windows["onset"] + windows["duration"], windows["onset"].shift(-1)
+    windows = windows.assign(stop=stops)
+    gaps = pd.DataFrame({"onset": stops, "stop": next_onsets})[next_onsets > stops + 1e-6]
+    segments = pd.concat([windows, gaps]).sort_values("onset", ignore_index=True)
+    probabilities = segments[columns].rename(columns=lambda name: name[len(tables.PROBABILITY) :])
+    order = style.in_figure_order([*probabilities], order)
+    probabilities = probabilities.reindex(columns=order, fill_value=0.0)
+    rows = pd.Index(order).get_indexer(segments["label"])
+    most_probable = probabilities.fillna(0.0).to_numpy().argmax(axis=1)
+    rows = pd.Series(np.where(rows < 0, most_probable, rows), dtype=float)
+    return segments.assign(row=rows.where(probabilities.notna().all(axis=1))), probabilities
 
 
 def draw_steps(
@@ -393,21 +369,9 @@ def draw_steps(
 
 # The page ----------------------------------------------------------------------------------------
 
-# Texts and layout are in the template night_page.html. Coordinates are computed here.
+# Texts and layout are in the template night_page.html.
 #: Width of a window, in pixels.
-_WINDOW = 6
-#: Height of a class in the hypnogram, in pixels.
-_ROW = 24
-#: Height of a panel of probabilities, in pixels.
-_PANEL = 120
-#: Height of the gap above a panel of probabilities, in pixels.
-_GAP = 34
-#: Vertical position of the hypnogram, in pixels.
-_TOP = 8
-#: Minimum distance of labels on the time axis, in pixels.
-_TICK = 60
-#: Possible intervals of labels on the time axis, in seconds.
-_TICKS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+WINDOW_PIXELS = 6
 
 
 def night_page(
@@ -455,48 +419,38 @@ def night_page(
     ...     print("0:00:30 N1, raw: W 20 %, N1 80 %" in page.read_text(encoding="utf-8"))
     True
     """
-    kinds = {"raw": predictions}
+    table_of_kind = {"raw": predictions}
     if tables.SMOOTHED_LABEL in predictions:
-        kinds["smoothed"] = smoothed(predictions)
-    read = {kind: read_predictions(table, order) for kind, table in kinds.items()}
-    names, edges, rows, *_ = read["raw"]
-    duration = float(np.median(kinds["raw"]["duration"]))
-    scale = _WINDOW / duration  # pixels per second
-    x = ((edges - edges[0]) * scale).round(2)
-    # From top to bottom: hypnogram, and a panel of probabilities for raw and smoothed predictions
-    tops = [_TOP + _ROW * len(names) + _GAP + i * (_PANEL + _GAP) for i in range(len(read))]
-    # Minutes of each class, and of windows that were not predicted
-    minutes = {}
-    for kind, table in kinds.items():
-        predicted = check_predictions(table)
-        label = predicted["label"].where(predicted["label"].isin(list(names)), "")
-        duration_of = predicted["duration"].groupby(label).sum() / 60
-        minutes[kind] = [float(duration_of.get(name, 0.0)) for name in (*names, "")]
-    step = next((t for t in _TICKS if t * scale >= _TICK), _TICKS[-1])
-    ticks = np.arange(0, edges[-1] - edges[0] + 1, step).tolist()
-    *_, last = kinds.values()
-    spans = to_annotations(last)
-    stops = spans.onset + spans.duration
+        table_of_kind["smoothed"] = smoothed(predictions)
+    series = {}
+    for kind, table in table_of_kind.items():
+        segments, probabilities = read_predictions(table, order)
+        names = [*probabilities]
+        # Segments without a prediction are in the row below the classes.
+        rows = segments["row"].fillna(len(names)).astype(int)
+        lengths = (segments["stop"] - segments["onset"]) / 60
+        series[kind] = dict(
+            rows=rows.tolist(),
+            probabilities=probabilities.to_numpy().tolist(),
+            upper=probabilities.cumsum(axis=1).round(4).to_numpy().tolist(),
+            minutes=lengths.groupby(rows).sum().reindex(range(len(names) + 1), fill_value=0.0),
+        )
+    window_seconds = segments["duration"].median()
+    edges = np.append(segments["onset"], segments["stop"].iloc[-1])
+    x = (edges - edges[0]) / window_seconds * WINDOW_PIXELS
     content = dict(
-        recording=kinds["raw"].attrs.get("recording", ""),
-        findings=kinds["raw"].attrs.get("findings", {}),
-        classes=list(zip(names, [s["facecolor"] for s in style.area_styles(names)], strict=True)),
-        minutes=minutes,
-        spans=[
-            (time_text(start), time_text(stop), label)
-            for start, stop, label in zip(spans.onset, stops, spans.description, strict=True)
-        ],
-        window=duration,
-        length=time_text(edges[-1] - edges[0]),
-        width=float(x[-1]),
-        sizes=dict(row=_ROW, panel=_PANEL, top=_TOP, bottom=tops[-1] + _PANEL),
-        ticks=[(t * scale, time_text(edges[0] + t)) for t in ticks],
-        steps={kind: _steps(classes, x) for kind, (*_, classes) in read.items()},
-        panels={
-            kind: (top, _areas(probabilities, x))
-            for top, (kind, (*_, probabilities, _)) in zip(tops, read.items(), strict=True)
-        },
-        windows=list(_windows(read, rows, edges, x)),
+        recording=predictions.attrs.get("recording", ""),
+        findings=predictions.attrs.get("findings", {}),
+        names=names,
+        colors=[look["facecolor"] for look in style.area_styles(names)],
+        series=series,
+        edges=edges.tolist(),
+        x=x.round(2).tolist(),
+        is_window=segments["duration"].notna().tolist(),
+        window_seconds=window_seconds,
+        window_pixels=WINDOW_PIXELS,
+        changes=to_annotations(table),
+        time_text=time_text,
     )
     return style.write_page(path, Path(__file__).with_name("night_page.html"), content)
 
@@ -512,46 +466,3 @@ def time_text(seconds: float) -> str:
     """
     integer, dot, decimals = str(timedelta(seconds=round(float(seconds), 3))).partition(".")
     return integer + dot + decimals.rstrip("0")
-
-
-def _steps(classes: np.ndarray, x: np.ndarray) -> str:
-    """Return the SVG path of a hypnogram, with gaps where the class is unknown."""
-    commands, previous = [], np.nan
-    for row, start, stop in zip(classes, x[:-1], x[1:], strict=True):
-        y = _TOP + (row + 0.5) * _ROW
-        if np.isfinite(row):
-            commands.append(
-                f"V{y:g}H{stop:.9g}" if np.isfinite(previous) else f"M{start:.9g},{y:g}H{stop:.9g}"
-            )
-        previous = row
-    return "".join(commands)
-
-
-def _areas(probabilities: np.ndarray, x: np.ndarray) -> list[str]:
-    """Return the SVG path of the area of each class, with the first class on top."""
-    upper = np.cumsum(probabilities, axis=1) * _PANEL
-    lower = upper - probabilities * _PANEL
-    return [
-        "".join(
-            f"M{start:.9g},{above:.1f}H{stop:.9g}V{below:.1f}H{start:.9g}Z"
-            for start, stop, above, below in zip(x[:-1], x[1:], *of_class, strict=True)
-            if below - above >= 0.05  # not NaN, and visible
-        )
-        for of_class in zip(lower.T, upper.T, strict=True)
-    ]
-
-
-def _windows(
-    read: dict[str, tuple], rows: np.ndarray, edges: np.ndarray, x: np.ndarray
-) -> Iterator[tuple[float, float, str]]:
-    """Yield left edge, width and text of each window."""
-    names = read["raw"][0]
-    for i in np.flatnonzero(rows >= 0):
-        lines = []
-        for kind, (*_, probabilities, classes) in read.items():
-            if np.isfinite(classes[i]):
-                percentages = zip(names, 100 * probabilities[i], strict=True)
-                text = ", ".join(f"{name} {percentage:.0f} %" for name, percentage in percentages)
-                lines.append(f"{names[int(classes[i])]}, {kind}: {text}")
-        text = "\n".join(lines or ["not predicted"])
-        yield float(x[i]), float(x[i + 1] - x[i]), f"{time_text(edges[i])} {text}"

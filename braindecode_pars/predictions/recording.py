@@ -53,10 +53,8 @@ def predict_raw(
         )
     if not np.ptp(recording.signals, axis=1).any():
         names = checks.format_list([derivation.formula for derivation in recording.found])
-        missing = f"; {checks.format_list(recording.missing)} missing" if recording.missing else ""
         raise ValueError(
-            f"All channels that the model uses are flat ({names}{missing}). The recording contains "
-            "the channels "
+            f"All channels that the model uses are flat: {names}. The recording contains "
             f"{checks.format_list(channel_names.odd_first(raw.ch_names))}. {MAY_BE_REFERENCE}"
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
@@ -71,17 +69,22 @@ def predict_raw(
     about |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
     if hasattr(clf, "expected_score_"):  # a model of a study
         about["expected_score"] = clf.expected_score_
-    columns = {"prediction": rows[:, 0]} if is_numeric else _class_columns(rows, class_texts(clf))
-    frame = pd.DataFrame({"onset": np.arange(n_rows) * seconds, "duration": seconds, **columns})
+    frame = pd.DataFrame({"onset": np.arange(n_rows) * seconds, "duration": seconds})
+    if is_numeric:
+        frame["prediction"] = rows[:, 0]
+    else:
+        classes = class_texts(clf)
+        frame.attrs["classes"] = classes
+        frame["label"] = _labels(rows, rows.argmax(axis=1), classes)
+        frame[[f"{tables.PROBABILITY}{name}" for name in classes]] = rows
+        frame["entropy"] = entr(rows).sum(axis=1)
     frame["n_chans"] = len(recording.found)
     if smooth:
-        smoothed, path = clf.transitions_.smooth(rows)
+        smoothed, codes = clf.transitions_.smooth(rows)
+        frame[tables.SMOOTHED_LABEL] = _labels(rows, codes, classes)
         smoothed[np.isnan(rows)] = np.nan
-        frame[tables.SMOOTHED_LABEL] = _texts(rows, path, class_texts(clf))
-        for i, text in enumerate(class_texts(clf)):
-            frame[f"{tables.SMOOTHED}{text}"] = smoothed[:, i]
+        frame[[f"{tables.SMOOTHED}{name}" for name in classes]] = smoothed
     channels = {derivation.name: derivation.formula for derivation in recording.found}
-    frame.attrs |= {} if is_numeric else dict(classes=class_texts(clf))
     frame.attrs |= dict(recording=name, channels=channels, findings=about)
     return frame
 
@@ -92,16 +95,7 @@ def class_texts(clf: Any) -> list[str]:
     return [str(names.get(label, label)) for label in clf.classes_.tolist()]
 
 
-def _class_columns(probabilities: np.ndarray, classes: list[str]) -> dict[str, Any]:
-    """Return the columns of predicted classes. Windows that were not predicted are NaN."""
-    return {
-        "label": _texts(probabilities, probabilities.argmax(axis=1), classes),
-        **{f"{tables.PROBABILITY}{name}": probabilities[:, i] for i, name in enumerate(classes)},
-        "entropy": entr(probabilities).sum(axis=1),
-    }
-
-
-def _texts(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) -> pd.Series:
+def _labels(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) -> pd.Series:
     """Return class names for class indices. Windows that were not predicted are None."""
     indices = np.where(np.isnan(probabilities[:, 0]), -1, codes)
     # pandas 3 would convert None to NaN.
@@ -167,14 +161,8 @@ def prepare_recording(
     raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
 ) -> as_trained.Prepared:
     """Preprocess a recording like the training data of a model."""
-    return as_trained.prepare_as_trained(
-        raw,
-        name,
-        clf.preprocessing_,
-        float(clf.sfreq_),
-        clf.chs_info_,
-        preprocess=preprocess,
-    )
+    training = clf.preprocessing_, float(clf.sfreq_), clf.chs_info_
+    return as_trained.prepare_as_trained(raw, name, *training, preprocess=preprocess)
 
 
 def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
@@ -274,21 +262,9 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Find
 
 def _compare_preprocessing(recording: as_trained.Prepared) -> Iterator[Finding]:
     """Yield preprocessing mismatches that cannot be corrected automatically."""
-    if not (differing := recording.differences):
-        return
-    advice = "Use preprocess=True, or preprocess the recording like the training data."
-    if any(step.expected == preprocessing.CHANGED for step in differing):
-        advice = (
-            "Re-reference the recording as in training, or refit with preprocessing={'reference': "
-            "...}, so that predict_raw re-references recordings."
-        )
-    elif all(step.repair is None for step in differing):
-        advice = (
-            "The preprocessing of the recording cannot be undone automatically. Use the original "
-            "recording if available."
-        )
-    value, texts = {step.name: str(step) for step in differing}, "; ".join(map(str, differing))
-    yield Finding("preprocessing_mismatch", dict(value=value, texts=texts, advice=advice))
+    if recording.differences:
+        value = {step.name: str(step) for step in recording.differences}
+        yield Finding("preprocessing_mismatch", dict(value=value, texts="; ".join(value.values())))
 
 
 def _find_flat_clipped_channels(recording: as_trained.Prepared, window: float) -> Iterator[Finding]:
@@ -330,16 +306,15 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
     ValueError
         If the amplitude of the training data is unknown, or no window can be predicted.
     """
-    usual = clf.amplitudes_
     channel_amplitudes = np.array([*_amplitudes(recording, clf.n_times_).values()])
-    if usual is None or not len(channel_amplitudes):
+    if clf.amplitudes_ is None or not len(channel_amplitudes):
         raise ValueError(
             "rescale=True requires the amplitude of the training windows, which is unknown. Use "
             "rescale=False."
         )
-    middle = float(np.sqrt(usual.low * usual.high))
     is_used = channel_amplitudes * _FLAT > channel_amplitudes.max()
-    factor = middle / float(np.median(channel_amplitudes[is_used]))
+    middle = np.sqrt(clf.amplitudes_.low * clf.amplitudes_.high)
+    factor = float(middle / np.median(channel_amplitudes[is_used]))
     recording.signals[...] *= np.float32(factor)
     return factor
 
@@ -376,8 +351,8 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Iter
     """Yield a finding if the training data contain the subject identifier of the recording.
 
     The identifier is read from the file, or from its path. An identifier that is only a number is
-    compared with all labeled subjects, but not with pretraining subjects of a known corpus, because
-    the same numbers occur in many corpora.
+    compared with all labeled subjects. It is not compared with pretraining subjects of a known
+    corpus, because the same numbers occur in many corpora.
     """
     card = getattr(clf, "encoder_card_", None)
     seen = subjects.SeenSubjects(card.seen_subjects if card is not None else ())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,14 @@ from braindecode_pars.recordings import folders
 
 #: Name of the file that marks a folder of predictions.
 MARK = "predictions.json"
+#: Name of the summary of a folder of predictions.
+SUMMARY = "summary.csv"
 #: Suffix of the JSON record of a recording.
 RECORD = "_predictions.json"
 #: Prefix of the columns with the time in a class.
 MINUTES = "minutes_"
-#: Entries in the findings of a recording that are counts of windows.
-COUNTS = ("windows", "windows_not_predicted")
+#: Entries of ``frame.attrs["findings"]`` that are no findings.
+NOT_FINDINGS = ("windows", "windows_not_predicted", "expected_score")
 
 
 @dataclass(frozen=True)
@@ -91,21 +92,16 @@ class Results:
             return False
         existing = [file for file in self.files.values() if file.exists()]
         record = self.folder.get(f"{self.target}{RECORD}")
-        if record is not None and "row" not in record:  # process was killed while moving files
-            return False
-        is_complete = record is not None and len(existing) == len(self.files)
         changes = files.changed_settings(record.get("of", {}), state) if record else []
-        if is_complete and not changes:
+        if record is not None and not changes and len(existing) == len(self.files):
             return True
         if existing and not overwrite:
-            recording = record["recording"] if record else "an unknown recording"
+            reason = "the results are incomplete: at least one file is missing or damaged"
             if changes:
-                reason = f"with different settings ({checks.format_list(changes, max_items=3)})"
-            else:
-                reason = "but the results are incomplete: at least one file is missing"
+                reason = f"the settings differ: {checks.format_list(changes, max_items=3)}"
             raise ValueError(
-                f"{existing[0]} already exists and was computed from {recording}, {reason}. Choose "
-                "another --out folder, or pass --overwrite."
+                f"{existing[0]} already exists, but {reason}. Choose another --out folder, or pass "
+                "--overwrite."
             )
         return False
 
@@ -136,13 +132,14 @@ class Results:
             axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
             style.save_figure(axes[0], new["figure"], dpi=120)
             night_figures.night_page(frame, new["page"])
-            record = {"recording": str(self.recording), "of": state}
-            findings = frame.attrs.get("findings", {})
-            files.write_checked(
-                new["record"], {**record, "findings": findings, "row": summary_row(frame)}
-            )
-            # If the process is killed while files are moved, this record identifies them.
-            self.folder.put(f"{self.target}{RECORD}", record)
+            # The record is moved last.
+            record = {
+                "recording": str(self.recording),
+                "of": state,
+                "findings": frame.attrs.get("findings", {}),
+                "row": summary_row(frame),
+            }
+            files.write_checked(new["record"], record)
 
 
 def _final(frame: pd.DataFrame) -> pd.DataFrame:
@@ -166,8 +163,7 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
     """
     frame, classes = _final(frame), frame.attrs["classes"]
     minutes = frame.groupby("label")["duration"].sum() / 60
-    not_findings = (*COUNTS, "expected_score")
-    findings = [name for name in frame.attrs.get("findings", {}) if name not in not_findings]
+    findings = [name for name in frame.attrs.get("findings", {}) if name not in NOT_FINDINGS]
     row = {
         "windows": len(frame),
         "windows_not_predicted": int(frame["label"].isna().sum()),
@@ -179,13 +175,8 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
     return {name: files.plain(value) for name, value in row.items()}
 
 
-def write_summary(
-    folder: ResultsFolder, problems: Mapping[str, str], *, overwrite: bool = False
-) -> tuple[pd.DataFrame, Path]:
+def write_summary(folder: ResultsFolder, problems: Mapping[str, str]) -> pd.DataFrame:
     """Write the summary of a folder, with one row per recording that was predicted or failed.
-
-    If the user has modified the existing summary and ``overwrite`` is False, the new summary is
-    written to a file with another name.
 
     Parameters
     ----------
@@ -193,15 +184,11 @@ def write_summary(
         Folder of the predictions.
     problems : mapping of str to str
         Reason of the failure, for each recording that failed.
-    overwrite : bool
-        Whether to replace a summary that the user has modified.
 
     Returns
     -------
-    table : DataFrame
+    DataFrame
         The summary.
-    file : Path
-        File of the summary.
     """
     rows: dict[str, dict[str, Any]] = {name: {} for name in problems}
     for file in folder.path.rglob(f"*{RECORD}"):
@@ -209,23 +196,8 @@ def write_summary(
         if row := (folder.get(name) or {}).get("row"):
             rows.setdefault(name.removesuffix(RECORD), row)
     table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
-    counts = table.columns.intersection([*COUNTS, "n_findings"])
+    counts = table.columns.intersection(["windows", "windows_not_predicted", "n_findings"])
     table[counts] = table[counts].astype("Int64")  # remain integers if a recording failed
     table["problem"] = [problems.get(name) for name in sorted(rows)]
-
-    text = table.round(3).to_csv(index=False)
-    written = folder.get(MARK) or {}
-    ours = written.get("summaries", [])
-    names = chain(["summary.csv", "summary_new.csv"], (f"summary_new{n}.csv" for n in count(2)))
-    for file in (folder.path / name for name in names):
-        if overwrite or not file.exists() or files.checksum_of(file.read_bytes()) in ours:
-            break
-    # Keep the checksums of earlier summaries, in case the process is killed before the next step.
-    ours = [*ours, files.checksum_of(text.encode())]
-    folder.put(MARK, {**written, "summaries": ours[-5:]})
-    files.replace_file(file, text)
-    if file.name == "summary.csv":
-        for earlier in folder.path.glob("summary_new*.csv"):
-            if overwrite or files.checksum_of(earlier.read_bytes()) in ours:
-                earlier.unlink()
-    return table, file
+    files.replace_file(folder.path / SUMMARY, table.round(3).to_csv(index=False))
+    return table

@@ -520,6 +520,8 @@ class SignalFeatures(GridTask):
             )
         self.sfreq = float(sfreq)
         features = FEATURES if features is None else features
+        if not features:
+            raise ValueError("features is empty. Pass at least one feature, or None for all.")
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(

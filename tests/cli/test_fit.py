@@ -69,9 +69,9 @@ def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
     model = tmp_path / "my model"
     result = invoke("fit", recordings, "--out", model, *NAMES, *SHORT, "--seed", 3)
     assert result.exit_code == 0, result.output
-    assert "8 recordings of 4 subjects; 40 windows of 4 s, 2 channels at 100 Hz" in result.output
-    rows = [line.split() for line in result.output.splitlines() if "│" in line]
-    assert [[row[1], row[3], row[5]] for row in rows] == [["fast", "20", "4"], ["slow", "20", "4"]]
+    rows = [line.replace("│", " ").split() for line in result.output.splitlines() if "│" in line]
+    for row in ("windows 40 of 4 s", "sampling rate 100 Hz", "fast 20 4 4", "slow 20 4 4"):
+        assert row.split() in rows
     clf = PARSClassifier.load(model, device="cpu")
     assert class_texts(clf) == ["fast", "slow"]
     assert (clf.pretext, clf.random_state, clf.encoder_card_.task) == ("pars", 3, "pars")
@@ -111,7 +111,7 @@ def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, t
     given = ("--few-labels", "--window-seconds", 4, "--set", "C=0.1", *BAND_POWER, *NAMES)
     model = tmp_path / "model"
     result = invoke("fit", recordings, "--out", model, *given)
-    assert "8 of 8 recordings have fewer than 10 windows (minimum: 5)" in result.output
+    assert result.exit_code == 0, result.output
     recording, out = recordings / "P01_slow_raw.fif", ("--out", tmp_path / "predictions")
     result = invoke("predict", model, recording, *out)
     assert result.exit_code == 1
@@ -139,5 +139,5 @@ def test_a_single_subject_cannot_be_held_out(recordings, tmp_path):
         (tmp_path / "one" / file.name).write_bytes(file.read_bytes())
     result = invoke("fit", tmp_path / "one", "--out", tmp_path / "model", *given, *SHORT)
     assert result.exit_code == 0, result.output
-    assert "from one subject" in result.output
-    assert "evaluate" not in result.output
+    assert "label recordings of more subjects" in result.output
+    assert "braindecode-pars evaluate" not in result.output

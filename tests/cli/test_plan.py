@@ -32,12 +32,12 @@ def test_from_numbers_with_the_published_settings(monkeypatch):
     numbers = ["--n-windows", 1_500_000, "--window-seconds", 30, "--sfreq", 200]
     printed = plan(*numbers, "--n-chans", 6, "--paper", "--device", "cpu")
     for words in (
-        "1,500,000 at 200 Hz",
-        "pars with 14,304,257 parameters",
+        "pretext task pars parameters 14,304,257",
+        "windows per pass 1,500,000 sampling rate (Hz) 200",
         "disk space of the store 108.0 GB",
-        "2,930,000: 1,000 epochs of 2,930 steps of 512 windows",
-        "1,000 windows/s per device, measured with 8",
-        "417 h (17.4 days)",
+        "steps 2,930,000 steps per epoch 2,930 windows per step 512",
+        "windows per second and device 1,000 windows in the measured step 8",
+        "duration (hours) 417",
         "No run was started.",
     ):
         assert words in printed
@@ -52,4 +52,4 @@ def test_held_out_recordings_are_not_counted(tmp_path):
     store = SignalStore.create(
         tmp_path / "store", BaseConcatDataset(recordings.datasets), dtype="float32", verbose=0
     )
-    assert "in epochs of 1 steps" in plan(store.path, *SMALL)
+    assert "steps per epoch 1 windows per step 8" in plan(store.path, *SMALL)

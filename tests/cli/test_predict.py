@@ -46,7 +46,7 @@ def test_a_recording_counts_once_and_one_that_is_absent_is_kept(tmp_path, monkey
 @pytest.mark.parametrize(
     ("files", "paths", "message"),
     [
-        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "a_predictions.csv. Pass the folder"),
+        (["x/a.edf", "y/a.edf"], ["x/a.edf", "y/a.edf"], "a_predictions.csv. Predict"),
         (["a.edf", "a.bdf"], ["."], "a_predictions.csv. Predict"),
         (["a.txt"], ["."], ".edf"),
     ],
@@ -203,7 +203,7 @@ def test_results_of_another_model_option_or_recording_are_replaced_only_on_reque
     os.rename(tmp_path / "a.edf", tmp_path / "moved" / "a.edf")
     assert call("moved/a.edf", overlap=0.5) == 0
     (tmp_path / "moved" / "a.edf").write_bytes(b"of another night")
-    message = r"from \S+a\.edf, with different settings \(files"
+    message = r"a_predictions\.csv already exists, but the settings differ: files"
     refused(call, message, "moved/a.edf", overlap=0.5)
     (tmp_path / "moved" / "a.hyp").touch()  # annotations in the same folder
     refused(call, r"a\.hyp", "moved/a.edf", overlap=0.5)
@@ -218,49 +218,28 @@ def test_results_that_were_corrected_by_hand_are_kept(clf, call, tmp_path):
     assert table.read_bytes() == b"corrected"
     table.with_suffix(".json").write_bytes(b"damaged")
     with pytest.warns(UserWarning, match=r"a_predictions\.json"):
-        refused(call, "an unknown recording", "a.edf")
+        refused(call, "incomplete", "a.edf")
     table.with_name("b_events.tsv").write_text("of a scorer")
     refused(call, r"b_events\.tsv", "b.edf")
 
 
-def test_a_process_that_was_killed_while_files_were_moved_may_be_repeated(
+def test_results_of_a_process_that_was_killed_while_files_were_moved_are_refused(
     clf, call, tmp_path, monkeypatch
 ):
-    """Also when it replaced older results."""
-    call("a.edf")
-    replace, moved = os.replace, []
+    replace = os.replace
 
     def killed(source, target):
-        is_result = target.parent == tmp_path / "out" and target.name.startswith("a_")
-        if is_result and target.name != "a_predictions.json":
-            if moved:
-                raise KeyboardInterrupt
-            moved.append(target)
+        if target == tmp_path / "out" / "a_predictions.json":
+            raise KeyboardInterrupt
         replace(source, target)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
-            call("a.edf", overlap=0.5, overwrite=True)
-    assert len(moved) == 1
+            call("a.edf")
     assert (tmp_path / "out" / "summary.csv").read_text() == "problem\n"
-    assert call("a.edf", overlap=0.5) == 0
+    refused(call, "incomplete", "a.edf")
     assert summary(tmp_path).index.tolist() == ["a"]
-
-
-def test_a_summary_that_was_corrected_by_hand_is_kept(clf, call, tmp_path, capsys):
-    """The new summary has another name, unless --overwrite is passed."""
-    file, new = (tmp_path / "out" / name for name in ("summary.csv", "summary_new.csv"))
-    call("a.edf")
-    corrected = file.read_text() + "b,by hand\n"
-    file.write_text(corrected)
-    call("a.edf", "b.edf")
-    assert file.read_text() == corrected
-    assert pd.read_csv(new)["recording"].tolist() == ["a", "b"]
-    assert "summary_new.csv" in capsys.readouterr().out
-    call("c.edf", overwrite=True)
-    assert summary(tmp_path).index.tolist() == ["a", "b", "c"]
-    assert not list(new.parent.glob("summary_new*"))
 
 
 def test_a_recording_that_fails_does_not_end_the_others(clf, call, tmp_path, capsys):
@@ -269,7 +248,7 @@ def test_a_recording_that_fails_does_not_end_the_others(clf, call, tmp_path, cap
     assert table.loc["bad", "problem"] == "bad.edf is bad."
     assert table["windows"].fillna(0).tolist() == [3, 0, 3]
     printed = capsys.readouterr()
-    assert "bad.edf failed: bad.edf is bad." in printed.err
+    assert "bad.edf: failed. bad.edf is bad." in printed.err
     assert "1 of 3 recordings could not be predicted" in printed.out
     assert "Traceback" not in printed.err + printed.out
     assert call("a.edf") == 0  # the other path was mistyped

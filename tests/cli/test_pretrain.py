@@ -161,7 +161,7 @@ def test_ctrl_c_prints_advice_and_resume_continues(store, tmp_path, interrupted)
 def test_defaults_on_the_cpu_are_a_laptops_and_say_so(store, tmp_path):
     few = ["--window-seconds", 3, "--epochs", 1, "--steps-per-epoch", 1, "--batch-size", 4]
     printed = pretrain(store, "--out", tmp_path / "small", *few, "--mlp-dim", 24)
-    assert "suitable for a laptop: task_params=" in printed
+    assert "suitable for a laptop" in printed
     found = configuration(tmp_path / "small")
     assert (found["embed_dim"], found["mlp_dim"], found["lr"]) == (64, 24, 3e-3)
 

@@ -26,8 +26,8 @@ def test_a_tree_becomes_a_store(tree, tmp_path):
     options = ["--reference", "average", "--subject", r"^(\w\w)", "--dtype", "float32"]
     code, output = invoke(tree, path, "--sfreq", 100, "--high", 30, *options)
     assert code == 0, output
-    assert "store: 2 recordings of 2 subjects, 0.1 hours, 2-4 channels at 100 Hz as" in output
-    assert "float32, 0.00 GB." in output
+    assert "store': 2 recordings, 6 signals, 0.1 h at 100 Hz, float32)" in output
+    assert "2 subjects: an, be." in output
     made = SignalStore.open(path)
     assert made.subjects == ["an", "be"]
     assert made.dtype == "float32"
@@ -68,7 +68,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         "tueg: 1 subject (1 recording) of 14,987 in the full corpus. Excluded: 2 subjects" in output
     )
     assert "in the validation and test sets; 1 subject (1 recording) excluded by request." in output
-    assert "1 of 3 subjects listed in --exclude have no recording: zzzzzzzz" in output
+    assert "1 subjects listed in --exclude have no recording: zzzzzzzz" in output
     assert "Proportion of each corpus in pretraining: tueg 50%, ysyw 50%." in output
     store = SignalStore.open(path)
     assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
@@ -100,7 +100,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
     ("arguments", "message"),
     [
         (["tueg=tuab"], "tuab"),
-        (["tueg=absent"], "TUEG from https://"),
+        (["tueg=absent"], "absent contains no recording"),
         (["tuag=tueg"], "'eegmat', 'eesm17'"),
         (["eesm17=empty"], "no recording of eesm17"),
         (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),

@@ -63,7 +63,7 @@ def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
     for absent in ("fine-tuned", "Networks", "control analyses"):
         assert absent not in result.output
     # 6 steps of three methods and two baselines, 1.1 minutes each
-    assert "22 min with 1 process," in result.output
+    assert "22 min (processes: 1)" in result.output
     assert run(*arguments, "--thorough").exit_code == 2
     for pattern in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows"):
         assert re.search(pattern, result.output)

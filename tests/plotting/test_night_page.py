@@ -50,9 +50,9 @@ def test_a_window_is_six_pixels_and_has_its_time_and_probabilities(tmp_path):
 
 def test_hypnograms_have_gaps_at_unknown_stages(tmp_path):
     _, svg = parse(tmp_path, predictions(smooth=True))
-    wake, n1 = 8 + 12, 8 + 12 + 2 * 24  # the rows are W, R and N1
-    assert paths(svg, "raw") == [f"M0,{wake}H6V{wake}H12M24,{n1}H30"]
-    assert paths(svg, "smoothed") == [f"M0,{wake}H6V{n1}H12M24,{n1}H30"]
+    wake, n1 = 8.0 + 12, 8.0 + 12 + 2 * 24  # the rows are W, R and N1
+    assert paths(svg, "raw") == [f"M0.0,{wake}H6.0V{wake}H12.0M24.0,{n1}H30.0"]
+    assert paths(svg, "smoothed") == [f"M0.0,{wake}H6.0V{n1}H12.0M24.0,{n1}H30.0"]
     assert len(paths(svg, "main")) == 1
     _, svg = parse(tmp_path, predictions())
     assert paths(svg, "main") == paths(svg, "raw")
@@ -69,7 +69,7 @@ def test_areas_are_stacked_from_the_top(tmp_path):
         heights = np.zeros((5, 3))
         for k, path in enumerate(areas):
             for x, top, bottom in re.findall(r"M([\d.]+),([\d.]+)H[\d.]+V([\d.]+)", path.get("d")):
-                heights[round(float(x) / 6), k] = (float(bottom) - float(top)) / 120
+                heights[round(float(x) / 6), k] = float(bottom) - float(top)
         expected = np.nan_to_num(values[:, [NAMES.index(name) for name in shown]])
         np.testing.assert_allclose(heights[[0, 1, 3, 4]], expected, atol=1e-3)
         assert not heights[2].any()
@@ -81,7 +81,8 @@ def test_the_page_needs_nothing_else_and_has_the_numbers_as_text(tmp_path):
     assert "Minutes of each class: W 0.3, R 0.0, N1 0.7." in svg.get("aria-label")
     rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', text)
     assert rows[:2] == [("W", "0.7", "0.3"), ("R", "0.0", "0.0")]
-    assert rows[2:] == [("N1", "0.3", "0.7"), ("not predicted", "0.3", "0.3")]
+    # A gap between windows is not predicted either.
+    assert rows[2:] == [("N1", "0.3", "0.7"), ("not predicted", "0.7", "0.7")]
     changes = re.findall(r'<tr><td>(.*?)</td><td>(.*?)</td><td class="word">(.*?)</td>', text)
     assert changes[1:] == [("0:00:20", "0:00:40", "N1"), ("0:01:20", "0:01:40", "N1")]
     assert "<li>missing channels: C3, C4</li>" in text
@@ -93,4 +94,4 @@ def test_labels_are_drawn_verbatim(tmp_path):
     top, _ = plotting.hypnodensity(frame)
     assert top.patches[0].get_data().values.tolist()[:2] == [-1, 0]
     _, svg = parse(tmp_path, frame)
-    assert paths(svg, "raw")[0].startswith(f"M0,{8 + 36}H6V{8 + 12}H12")
+    assert paths(svg, "raw")[0].startswith(f"M0.0,{8.0 + 36}H6.0V{8.0 + 12}H12.0")

@@ -118,10 +118,10 @@ def test_order_of_probabilities():
         (plotting.hypnogram, dict(true=[0, 1]), "stage_names"),
         (plotting.hypnogram, dict(true=[0, 5], stage_names=STAGES), "5.* 'W'"),
         (plotting.hypnogram, dict(true=["W", "dozing"], stage_names=["W", "dozing"]), "order="),
-        (plotting.hypnogram, dict(true=["W"], predicted=["W", "R"]), "predicted has shape"),
+        (plotting.hypnogram, dict(true=["W"], predicted=["W", "R"]), "Length of values"),
         (plotting.hypnodensity, dict(predictions=frame(5 * P)), "decision_function"),
         (plotting.hypnodensity, dict(predictions=frame(onset=[0, 20, 60])), "overlap"),
-        (plotting.hypnodensity, dict(predictions=frame(), true=["Wake"]), "true has 1"),
+        (plotting.hypnodensity, dict(predictions=frame(), true=["Wake"]), "Length of values"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, arguments, message):

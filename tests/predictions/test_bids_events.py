@@ -45,7 +45,7 @@ def test_every_column_is_described_with_units_and_levels(tmp_path):
 
 
 def test_names_of_classes_become_names_of_columns(tmp_path):
-    predictions = frame(["left fist", "both\tfeet"], ["left fist", None, "both\tfeet"])
+    predictions = frame(["left fist", "both feet"], ["left fist", None, "both feet"])
     file = to_bids_events(predictions, tmp_path / NAME)
     table = pd.read_csv(file, sep="\t")
     assert list(table)[3:5] == ["probability_left fist", "probability_both feet"]

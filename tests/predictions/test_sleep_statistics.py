@@ -107,7 +107,8 @@ def test_stages_that_a_coarse_scoring_does_not_distinguish_are_nan(night, unknow
     [
         (["W", "left"], "'left'"),
         ([0, 1, 2, 3, 4], "'0', '1', '2', '3', '4'.* class_names_"),
-        ([["W"]], r"\(1, 1\)"),
+        ([["W"]], "1-dimensional"),
+        ([], "empty"),
     ],
 )
 def test_bad_input(stages_argument, message):
