@@ -143,9 +143,9 @@ class DataCheck:
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
     """Check labeled windows for confounds, duplicates, unusual amplitudes and order effects.
 
-    At most eight windows per recording and class are read. Properties of the recordings, such as
-    the site, are checked if they are known: :func:`braindecode_pars.datasets.folder.load` stores
-    them in the descriptions of the recordings.
+    About eight windows per recording are read. Properties of the recordings, such as the site, are
+    checked if they are known: :func:`braindecode_pars.datasets.folder.load` stores them in the
+    descriptions of the recordings.
 
     Parameters
     ----------

@@ -261,7 +261,7 @@ class StudyPlan:
     folder : Path
         Folder of the study.
     about : dict
-        Entries that the report lists by name: versions, seeds, digest of the data.
+        Entries that the report lists by name, such as versions and the digest of the data.
     """
 
     dataset: str
@@ -279,11 +279,6 @@ class StudyPlan:
         rows = [(s.name, s.group, ", ".join(m.name for m in s.methods)) for s in self.steps]
         table = pd.DataFrame(rows, columns=["step", "group", "methods"])
         return table.assign(minutes=self.minutes)
-
-    @property
-    def methods(self) -> list[Method]:
-        """Methods of all steps. A method with several steps occurs several times."""
-        return [method for step in self.steps for method in step.methods]
 
     @property
     def primary_methods(self) -> list[Method]:

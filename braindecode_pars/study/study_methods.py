@@ -296,18 +296,19 @@ def choose_steps(
         If a name is unknown, or if no method is selected.
     """
     known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
-    lower = {name.lower(): name for name in known}
-    if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
+    lower_case = {name.lower() for name in known}
+    if unknown := [name for name in (*only, *without) if name.lower() not in lower_case]:
         raise ValueError(
             f"only= and without= contain unknown names: {checks.format_list(unknown)}. Use names "
             f"of groups or methods: {', '.join(sorted(known))}."
         )
-    wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
+    wanted, unwanted = ({name.lower() for name in names} for names in (only or groups, without))
     chosen = []
     for step in steps:
-        names = {method: {step.group, method.name} for method in step.methods}
-        methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
-        chosen += [replace(step, methods=tuple(methods))] if methods else []
+        names_of = {method: {step.group, method.name.lower()} for method in step.methods}
+        methods = [m for m, names in names_of.items() if names & wanted and not names & unwanted]
+        if methods:
+            chosen.append(replace(step, methods=tuple(methods)))
     if not chosen:
         raise ValueError(
             "No method is selected by only= and without=. Select at least one method. Control "

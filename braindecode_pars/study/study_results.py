@@ -86,7 +86,7 @@ class Study:
         method: ``method``, ``right`` (number of correctly classified subjects), ``subjects``
         (number of subjects), ``balanced_accuracy`` and ``auroc``, averaged over draws.
     about : dict
-        Design, versions, seeds and digest of the data, by name.
+        Design, limits of pretraining, versions and digest of the data, by name.
 
     Examples
     --------
@@ -263,14 +263,12 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
     The columns are those of ``Study.decisions``, sorted by balanced accuracy in descending order.
     """
     probabilities = table.filter(regex=r"^p_\d").to_numpy()
-    n_classes = probabilities.shape[1]
-    counts = table.filter(regex=r"^n_\d").to_numpy().reshape(-1, n_classes, n_classes)
-    true, predicted = counts.sum(axis=2).argmax(axis=1), probabilities.argmax(axis=1)
+    true, predicted = pd.factorize(table["stratum"], sort=True)[0], probabilities.argmax(axis=1)
     rows = []
     keys = ["method", "draw", "pretraining"]
     for (method, *_), places in table.reset_index(drop=True).groupby(keys).indices.items():
         truth, decided, values = true[places], predicted[places], probabilities[places]
-        values = values[:, 1] if n_classes == 2 else values
+        values = values[:, 1] if values.shape[1] == 2 else values
         auroc = roc_auc_score(truth, values, multi_class="ovr")
         balanced = balanced_accuracy_score(truth, decided)
         rows.append((method, (truth == decided).sum(), len(places), balanced, auroc))

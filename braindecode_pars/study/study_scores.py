@@ -226,7 +226,7 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     """
     log.info("Training the recommended method on all labeled subjects.")
     design, folder = plan.design, plan.folder / MODEL_FOLDER
-    method = next(method for method in plan.methods if method.name == chosen.method)
+    method = next(m for step in plan.steps for m in step.methods if m.name == chosen.method)
     encoder = encoder_of(method, plan, None)
     classifier: Any = classifier_of(method, design, encoder, is_centered=chosen.is_centered)
     if not hasattr(classifier, "save"):

@@ -284,7 +284,7 @@ class Scores:
             Whether each method is equivalent to the method with the highest mean.
         """
         of_method = self.weights(means.index) @ means
-        deficits = -means.sub(means[of_method.idxmax()], axis=0)
+        deficits = means.rsub(means[of_method.idxmax()], axis=0)
         margin = stats.t.ppf(1 - ALPHA / 2, len(means) - 1) * deficits.std() / np.sqrt(len(means))
         is_lower = deficits.mean() > margin
         is_equivalent = ~is_lower & (of_method >= of_method.max() - RELEVANT_DIFFERENCE)
