@@ -22,8 +22,8 @@ from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store.index import is_store
 from braindecode_pars.study import data_check, study_design, study_plan, study_scores
+from braindecode_pars.study.data_check import StudyData
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
-from braindecode_pars.study.study_data import StudyData
 from braindecode_pars.windows import preprocessing
 
 

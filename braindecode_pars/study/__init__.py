@@ -4,17 +4,14 @@
 from the input of a module to its output:
 
 =================  =================================================================================
-study_data         windows of any source -> tables of recordings and labeled windows
-data_check         these tables -> findings, such as confounds, which may stop the study
+data_check         windows of any source -> tables -> findings, which may stop the study
 study_design       folds of subjects, and draws of labeled subjects
 study_methods      methods that are compared, and the steps in which they are scored
 study_plan         settings -> plan: design, steps, and their expected durations
-study_running      steps of a plan -> results, in one or several processes
-study_scores       one step -> CSV file with scores and counts of predictions
-study_tables       CSV files -> result, with tables and comparisons
+study              steps of a plan -> results, in one or several processes
+study_scores       one step -> CSV file with scores; recommended method -> saved classifier
+study_results      CSV files -> result, with tables and comparisons
 study_tests        scores -> tests, confidence intervals and a recommendation
-study_model        recommended method -> saved classifier
-study_results      class of the result
 study_answers      result -> answers in sentences
 study_report       result -> HTML page
 =================  =================================================================================

@@ -6,7 +6,8 @@ other properties, such as the site, the amplifier or the time of recording.
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,100 @@ import pandas as pd
 from braindecode_pars._common.checks import choice, format_list
 from braindecode_pars._common.findings import Finding
 from braindecode_pars.evaluation import confounds
-from braindecode_pars.study.study_data import StudyData
-from braindecode_pars.windows import amplitudes, duplicates, labels
-from braindecode_pars.windows.preprocessing import agreed
+from braindecode_pars.windows import Windows, amplitudes, convert, duplicates, labels
+from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 
 #: Minimum number of subjects of each class, if each subject has one class.
 _MIN_SUBJECTS_PER_CLASS = 4
 #: Minimum number of subjects with several classes, if classes vary within subjects.
 _MIN_SUBJECTS = 6
+#: Maximum number of windows that are read per recording.
+_MAX_READ_PER_RECORDING = 8
+#: Approximate maximum number of windows that are read over all recordings.
+_MAX_READ = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class StudyData:
+    """Windows of a study, with tables of the recordings and of the labeled windows.
+
+    Attributes
+    ----------
+    windows : Windows
+        All windows. Samples are read when they are needed.
+    recordings : DataFrame
+        One row per recording: ``name``, ``subject``, ``corpus``, ``channels``, ``date``, ``file``,
+        ``site``, ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``. Unknown
+        values are None.
+    labeled : DataFrame
+        One row per labeled window: ``window`` (its index), ``recording``, ``start``, ``subject``
+        and ``class``.
+    """
+
+    windows: Windows
+    recordings: pd.DataFrame
+    labeled: pd.DataFrame
+
+    @classmethod
+    def of(cls, windows_ds: Any) -> Self:
+        """Convert labeled windows of any source, without reading samples.
+
+        Parameters
+        ----------
+        windows_ds : BaseConcatDataset | StudyData
+            Labeled windows, or any other source of windows that the estimators accept. The label
+            -1 means unlabeled, unless a class name is assigned to -1.
+
+        Returns
+        -------
+        StudyData
+        """
+        if isinstance(windows_ds, cls):
+            return windows_ds
+        windows = convert.as_windows(windows_ds)
+        parts = getattr(windows_ds, "datasets", ())
+        recordings = confounds.properties_of_recordings(windows, parts)
+        return cls(windows, recordings, confounds.labeled_windows(windows, recordings))
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes, in the order of their labels."""
+        return list(self.labeled["class"].cat.categories)
+
+    @cached_property
+    def by_subject(self) -> bool:
+        """Whether at least 90 % of the labeled subjects have one class, such as a diagnosis."""
+        classes = self.labeled["class"]
+        return classes.nunique() > 1 and labels.one_class_each(classes, self.labeled["subject"])
+
+    @cached_property
+    def sampled(self) -> pd.DataFrame:
+        """Amplitudes of windows at equal intervals, for each recording and class.
+
+        The samples of these windows are read. The columns are the columns of ``labeled``, and:
+
+        - ``log_amplitude``: decimal logarithm of the median amplitude (standard deviation) over
+          channels.
+        - ``channel_log_amplitudes``: log amplitude of each channel, from
+          :func:`~braindecode_pars.windows.amplitudes.log_amplitudes_of`.
+        """
+        chosen = []
+        n_classes = self.labeled.groupby("recording")["class"].nunique()
+        n_max = min(_MAX_READ_PER_RECORDING, _MAX_READ // max(1, len(n_classes)))
+        for (recording, _), rows in self.labeled.groupby(["recording", "class"], observed=True):
+            n = max(2, n_max // n_classes[recording])
+            chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
+        rows = pd.concat(chosen) if chosen else self.labeled
+        # Only one window is in memory at a time.
+        of_channels = [
+            amplitudes.log_amplitudes_of(self.windows[i].astype(float))
+            for i in rows["window"].tolist()
+        ]
+        log_amplitudes = [np.log10(pd.Series(10 ** values[0]).median()) for values in of_channels]
+        return rows.assign(
+            log_amplitude=np.array(log_amplitudes, float),
+            channel_log_amplitudes=pd.Series(of_channels, rows.index, object),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +143,14 @@ class DataCheck:
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
     """Check labeled windows for confounds, duplicates, unusual amplitudes and order effects.
 
-    At most eight windows per recording and class are read. Properties of the recordings, such as
-    the site, are checked if they are known: :func:`braindecode_pars.datasets.folder.load` stores
-    them in the descriptions of the recordings.
+    About eight windows per recording are read. Properties of the recordings, such as the site, are
+    checked if they are known: :func:`braindecode_pars.datasets.folder.load` stores them in the
+    descriptions of the recordings.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset | StudyData
-        As in :meth:`StudyData.of <braindecode_pars.study.study_data.StudyData.of>`.
+        As in :meth:`StudyData.of <braindecode_pars.study.data_check.StudyData.of>`.
     in_spite_of : collection of str
         Kinds of findings that are warnings instead of stops. Supported: ``("confounds",)``, for
         classes that are confounded with the site, corpus, sampling rate, reference or channels of
@@ -144,27 +231,27 @@ def check_confounds(windows_ds: Any) -> list[Finding]:
 
 
 def _facts(data: StudyData) -> dict[str, str]:
-    windows, recordings, labeled = data.windows, data.recordings, data.labeled
-    sfreq, length = windows.sfreq or np.nan, windows[0].shape[1]
-    names = [montage.names for montage in windows.montages]
-    is_one_set = len({tuple(sorted(ch_names)) for ch_names in names}) == 1
-    channels = (
-        f"{len(names[0])}: {format_list(names[0])}" if is_one_set else "differ between recordings"
-    )
+    windows, recordings = data.windows, data.recordings
+    sfreq = windows.sfreq or np.nan
+    seconds = windows[0].shape[1] / sfreq
+    names = windows.montages[0].names
+    channels = f"{len(names)}: {format_list(names)}"
+    if recordings["channels"].nunique() > 1:
+        channels = "differ between recordings"
     steps = windows.recordings["preprocessing"].dropna()
     log_amplitude = data.sampled["log_amplitude"].median()
     facts = {
         "subjects": str(recordings["subject"].nunique()),
-        "labeled subjects": str(labeled["subject"].nunique()),
+        "labeled subjects": str(data.labeled["subject"].nunique()),
         "recordings": str(len(recordings)),
-        "hours": f"{len(windows) * length / sfreq / 3600:.3g}",
-        "windows": f"{len(windows)} of {length / sfreq:g} s",
+        "hours": f"{len(windows) * seconds / 3600:.3g}",
+        "windows": f"{len(windows)} of {seconds:g} s",
         "sampling rate": f"{sfreq:g} Hz",
         "channels": channels,
-        "reference": _counted(_reference(step.reference) for step in steps),
+        "reference": _counted(steps.map(_reference)),
         **{
-            what: _counted(map(confounds.shown, recordings[column].dropna()))
-            for column, what in confounds.PROPERTIES.items()
+            name: _counted(recordings[column].dropna().map(confounds.shown))
+            for column, name in confounds.PROPERTIES.items()
             if not column.endswith("channels")
         },
         "amplitude": f"{1e6 * 10**log_amplitude:.3g} µV (median standard deviation)",
@@ -173,14 +260,14 @@ def _facts(data: StudyData) -> dict[str, str]:
     return {name: text for name, text in facts.items() if text and "nan" not in text.split()}
 
 
-def _reference(reference: str | None) -> str | None:
-    n = 0 if reference is None else len(reference.split(", "))
-    return f"average of {n} channels" if n > 3 else reference
+def _reference(step: Preprocessing) -> str | None:
+    n = 0 if step.reference is None else len(step.reference.split(", "))
+    return f"average of {n} channels" if n > 3 else step.reference
 
 
-def _counted(values: Any) -> str:
+def _counted(values: pd.Series) -> str:
     """Return the distinct values, with numbers of recordings if there is more than one value."""
-    counts = pd.Series(list(values), dtype=object).dropna().value_counts()
+    counts = values.value_counts()
     if len(counts) == 1:
         return str(counts.index[0])
     return format_list([f"{value} ({n} recordings)" for value, n in counts.items()], max_items=6)
@@ -225,22 +312,17 @@ def _amplitudes(data: StudyData) -> Iterator[Finding]:
     """Yield findings for amplitudes that separate classes, are outliers, or are implausible."""
     sampled = data.sampled.dropna(subset="log_amplitude")
     by_recording = sampled.groupby("recording")["log_amplitude"].median()
-    # Amplitude of a recording, or of a window relative to its recording
-    median_amplitude = sampled["recording"].map(by_recording)
-    relative_amplitude = sampled["log_amplitude"] - median_amplitude
-    rows = sampled.assign(
-        log_amplitude=(median_amplitude if data.has_one_class_per_recording else relative_amplitude)
-    )
-    if data.has_one_class_per_recording:
-        rows = rows.drop_duplicates("recording")
+    if confounds.has_one_class_per_recording(data.labeled):
+        log_amplitude = sampled.drop_duplicates("recording")["recording"].map(by_recording)
+    else:  # relative to the recording
+        log_amplitude = sampled["log_amplitude"] - sampled["recording"].map(by_recording)
     for name in data.class_names:
-        is_class = rows["class"] == name
-        auc = confounds.auc_of_class(is_class, rows["log_amplitude"])
+        is_class = sampled["class"][log_amplitude.index] == name
+        auc = confounds.auc_of_class(is_class, log_amplitude)
         if max(auc, 1 - auc) > confounds.SEPARATING_AUC:
-            medians = rows.groupby(is_class)["log_amplitude"].median()
-            factor = 10 ** abs(medians[True] - medians[False])
+            difference = log_amplitude[is_class].median() - log_amplitude[~is_class].median()
             direction = "larger" if auc > 0.5 else "smaller"
-            values = dict(name=name, factor=factor, direction=direction)
+            values = dict(name=name, factor=10 ** abs(difference), direction=direction)
             yield Finding("separating_amplitude", values)
             if len(data.class_names) == 2:
                 break

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import joblib
+import torch
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common import files
-from braindecode_pars._common.findings import identity_of
+from braindecode_pars._common import files, training
+from braindecode_pars._common.findings import Collected, collected, identity_of, silent
 from braindecode_pars.evaluation.controls import describe_controls
-from braindecode_pars.study import data_check, study_plan, study_tables
-from braindecode_pars.study.study_data import StudyData
+from braindecode_pars.study import study_plan, study_results, study_scores
+from braindecode_pars.study.data_check import DataCheck, StudyData, check_data
 from braindecode_pars.study.study_design import DRAWS, FORMAT, METRIC, Settings, StudyPlan
-from braindecode_pars.study.study_methods import TASKS
-from braindecode_pars.study.study_model import save_model
+from braindecode_pars.study.study_methods import TASKS, StudyStep
 from braindecode_pars.study.study_results import Study
-from braindecode_pars.study.study_running import number_of_processes, run_steps
 
 __all__ = ["Study", "study"]
 
@@ -140,7 +142,7 @@ def study(
     settings = Settings(effort, tasks, encoders, n_train_subjects, draws, minutes, only, without)
     study_plan.check_settings(settings, out, methods)
     data = StudyData.of(windows_ds)
-    check = data_check.check_data(data, in_spite_of=in_spite_of)
+    check = check_data(data, in_spite_of=in_spite_of)
     if check.stops:
         return unanswered(dataset, check, out)
     folder_context: Any = nullcontext(out)
@@ -159,7 +161,7 @@ def study(
         return run_study(plan, save=out is not None, n_jobs=n_jobs, verbose=verbose)
 
 
-def unanswered(dataset: str, check: data_check.DataCheck, out: str | Path | None) -> Study:
+def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
     """Return the result for a dataset that failed the data check, and write its report."""
     result = Study(dataset, METRIC, check)
     write(result, None if out is None else Path(out).expanduser())
@@ -173,32 +175,31 @@ def run_study(
     folder = plan.folder if save else None
     n_jobs = number_of_processes(n_jobs)
     failures: dict[str, str] = {}
-    before: list[str] = plan.about.setdefault("warnings", [])
-    of_steps: dict[tuple, str] = {}
+    texts: dict[Any, str] = {text: text for text in plan.about.get("warnings", [])}
     written = 0.0
     try:
         for ended in run_steps(plan, plan.steps, n_jobs, verbose):
             if ended.error:
                 failures[ended.step.name] = ended.error
             for warning in ended.warnings:
-                of_steps.setdefault(identity_of(*warning), str(warning[0]))
-            plan.about["warnings"] = [*dict.fromkeys([*before, *of_steps.values()])]
+                texts.setdefault(identity_of(*warning), str(warning[0]))
+            plan.about["warnings"] = [*dict.fromkeys(texts.values())]
             if time.monotonic() - written > REPORT_INTERVAL:
-                write(study_tables.assemble(plan, failures), folder)
+                write(study_results.assemble(plan, failures), folder)
                 written = time.monotonic()
     finally:  # also after Ctrl-C
-        result = study_tables.assemble(plan, failures)
+        result = study_results.assemble(plan, failures)
         write(result, folder)
     if plan.effort.controls and result.has_gain:
         ended_steps = list(run_steps(plan, plan.control_steps, n_jobs, verbose))
         notes = [f"{x.step.name}: failed ({x.error})." for x in ended_steps if x.error]
-        gains = study_tables.primary_control_gains(plan)
+        gains = study_results.primary_control_gains(plan)
         if gains is not None:
             notes = [describe_controls(gains), *notes]
         result = replace(result, controls=gains, control_notes=notes)
     if (chosen := result.recommendation) is not None:
-        confusion = study_tables.confusion_of(result, chosen, plan)
-        chosen = replace(chosen, folder=save_model(plan, chosen) if save else None)
+        confusion = study_results.confusion_of(result.scores, chosen, plan.design.class_names)
+        chosen = replace(chosen, folder=study_scores.save_model(plan, chosen) if save else None)
         result = replace(result, confusion=confusion, recommendation=chosen)
     write(result, folder)
     return result
@@ -208,13 +209,11 @@ def write(result: Study, folder: Path | None) -> None:
     """Write the files of a finished or unfinished study. If ``folder`` is None, do nothing."""
     if folder is None:
         return
-    comparison_names = ("primary", "initialization", "baseline")
-    comparisons = {name: getattr(result, name) for name in comparison_names}
-    chosen = result.recommendation
+    pairs = {name: getattr(result, name) for name in ("primary", "initialization", "baseline")}
     content = FORMAT | dict(
         answers=result.answers,
-        comparisons={name: asdict(pair) for name, pair in comparisons.items() if pair},
-        recommendation=asdict(chosen) if chosen else None,
+        comparisons={name: asdict(pair) for name, pair in pairs.items() if pair},
+        recommendation=asdict(result.recommendation) if result.recommendation else None,
         about=result.about,
     )
     files.replace_file(folder / "study.json", files.to_json(content))
@@ -222,3 +221,71 @@ def write(result: Study, folder: Path | None) -> None:
         if len(table):
             files.replace_file(folder / f"{name}.csv", table.to_csv(index=False))
     result.report(folder)
+
+
+# Steps --------------------------------------------------------------------------------------------
+
+
+class StepResult(NamedTuple):
+    """Step that ended, its error (empty if it succeeded), and its warnings."""
+
+    step: StudyStep
+    error: str
+    warnings: list[Collected]
+
+
+def number_of_processes(n_jobs: int | None) -> int:
+    """Return the number of processes. If None, one per physical core, or one with CUDA."""
+    if n_jobs is None:
+        n_jobs = 1 if torch.cuda.is_available() else joblib.cpu_count(only_physical_cores=True)
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def run_steps(
+    plan: StudyPlan, steps: Sequence[StudyStep], n_jobs: int, verbose: int
+) -> Iterator[StepResult]:
+    """Run the unfinished steps, and yield the result of each step when it ends.
+
+    Steps whose scores are already stored are skipped. Networks run after the primary comparison,
+    because they start from its encoders.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        Plan of the study.
+    steps : sequence of StudyStep
+        Steps of the plan, or control analyses.
+    n_jobs : int
+        Number of processes.
+    verbose : int
+        Verbosity; 1 shows a progress bar.
+    """
+    steps = [step for step in steps if not study_scores.scores_file(step, plan).exists()]
+    initial_steps = [step for step in steps if step.group in ("baselines", "primary")]
+    later_steps = [step for step in steps if step not in initial_steps]
+    parallel = joblib.Parallel(
+        n_jobs, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
+    )
+    with training.ProgressBar(total=len(steps), desc="study", disable=not verbose) as bar:
+        for group in (initial_steps, later_steps):
+            for result in parallel(joblib.delayed(_attempt)(step, plan) for step in group):
+                bar.update()
+                yield result
+
+
+def _attempt(step: StudyStep, plan: StudyPlan) -> StepResult:
+    """Run a step, and return its error and its warnings.
+
+    Warnings about trainings that did not converge or learn are omitted, because the table of
+    pretrainings contains the losses.
+    """
+    error_text = ""
+    caught: list[Collected] = []
+    with collected(caught), silent("outlier_recordings", "outlier_channels"):  # in the data check
+        warnings.simplefilter("always", UserWarning)
+        try:
+            study_scores.run_step(step, plan)
+        except Exception as error:
+            error_text = f"{type(error).__name__}: {error}"
+    caught = [warning for warning in caught if not issubclass(warning[1], ConvergenceWarning)]
+    return StepResult(step, error_text, caught)

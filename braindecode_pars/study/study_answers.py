@@ -2,49 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from braindecode_pars._common.checks import format_list
-from braindecode_pars.evaluation.controls import join_with_last
-from braindecode_pars.study.study_methods import StepStatus
 from braindecode_pars.study.study_tests import ALPHA, RELEVANT_DIFFERENCE, Comparison, Outcome
 
 _SCORES = (
     "The mean {metric} on held-out subjects was {score} with {method} and {reference_score} with "
     "{reference}."
 )
-_DIFFERENCE = (
-    "The mean difference is {difference} ({ci}; {p}), and the score improved in {n_better} of "
-    "{n_subjects} subjects."
-)
+_DIFFERENCE = "The mean difference from {reference} is {difference} ({ci}; {p})."
+_IMPROVED = "The score improved in {n_better} of {n_subjects} subjects."
+_DETECTABLE = "The minimum detectable difference is {detectable} (80 % power)."
+_IN_ADVANCE = "This baseline was specified in advance."
 #: Headline and further sentences by the outcome of the primary comparison.
 PRETRAINING = {
     Outcome.GAIN: (
         "Yes, pretraining on these recordings improved classification significantly.",
         _SCORES,
         _DIFFERENCE,
+        _IMPROVED,
     ),
     Outcome.NO_GAIN: (
         "No, pretraining did not improve classification by a relevant amount.",
-        "The mean difference from {reference} is {difference} ({p}), and an improvement of "
-        "{relevant} or more is ruled out (one-sided 95 % CI up to {upper}).",
+        _DIFFERENCE,
+        "An improvement of {relevant} or more is ruled out (one-sided 95 % CI up to {upper}).",
         "Question 3 names the recommended method.",
     ),
     Outcome.UNCLEAR: (
         "Inconclusive: the improvement is not significant, but a relevant improvement is not ruled "
         "out.",
-        "The mean difference from {reference} is {difference} ({ci}; {p}); the minimum detectable "
-        "difference is {detectable} (80 % power).",
+        _DIFFERENCE,
+        _DETECTABLE,
         "Detecting a difference of {relevant} requires {needed}.",
     ),
     Outcome.WORSE: (
         "No, pretraining reduced the score significantly.",
         _SCORES,
         _DIFFERENCE,
+        _IMPROVED,
     ),
 }
 #: Headline and further sentences by the result of the comparison with the baseline.
@@ -52,14 +52,14 @@ BASELINE = {
     "significant": (
         "{method} is significantly {result} than {reference}.",
         _SCORES,
-        "The mean difference from this baseline, which was specified in advance, is {difference} "
-        "({ci}; {p}).",
+        _DIFFERENCE,
+        _IN_ADVANCE,
     ),
     "not significant": (
         "{method} is not significantly different from {reference}.",
-        "The mean difference from this baseline, which was specified in advance, is {difference} "
-        "({ci}; {p}).",
-        "The minimum detectable difference is {detectable} (80 % power).",
+        _DIFFERENCE,
+        _DETECTABLE,
+        _IN_ADVANCE,
     ),
     "not tested": (
         "Not tested, because pretraining did not improve classification significantly.",
@@ -92,32 +92,44 @@ def answers_of(study: Any) -> list[Answer]:
     list of Answer
         Three answers: effect of pretraining, comparison with the baseline, recommended method.
     """
+    is_above = len(study.levels) > 0 and are_above_chance(study.levels).any()
     if study.check.stops:
         reason = Answer("No answer: the data check failed.", study.check.stops)
-    elif len(study.levels) == 0 or (not are_above_chance(study.levels).any() and _n_to_come(study)):
-        return 3 * [_missing(study)]
-    elif not are_above_chance(study.levels).any():
-        reason = _at_chance(study)
-    else:
+    elif is_above:
         return [_pretraining_answer(study), _baseline_answer(study), _method_answer(study)]
+    elif len(study.levels) == 0 or _n_to_come(study):
+        return 3 * [_missing(study)]
+    else:
+        reason = _at_chance(study)
     return [reason] + 2 * [Answer("No answer, for the reason given under question 1.")]
 
 
 def _pretraining_answer(study: Any) -> Answer:
     if study.primary is None:
         return _missing(study)
-    if not study.has_learned:
-        return _not_learned(study.pretrainings, study.primary.method)
-    return _comparison_answer(study, study.primary, PRETRAINING[study.primary.outcome])
+    if study.has_learned:
+        return _comparison_answer(study, study.primary, PRETRAINING[study.primary.outcome])
+    runs = study.pretrainings[~study.pretrainings["is_sham"].astype(bool)]
+    runs = runs[runs["task"] == runs["task"].iloc[0]]
+    n_steps, loss = runs["n_steps"].median(), runs["held_out_loss"].mean()
+    return Answer(
+        f"No answer: {study.primary.method} did not learn its task on these recordings.",
+        [
+            f"After {n_steps:.0f} steps, the relative held-out loss was {loss:.2f} (1 = chance "
+            "level).",
+            "Add recordings, with or without labels, or pretrain longer (command: --minutes, "
+            '--thorough; Python: minutes, effort="thorough").',
+        ],
+    )
 
 
 def _baseline_answer(study: Any) -> Answer:
     pair = study.baseline
     if pair is None:
         return _missing(study)
+    result = "significant" if pair.p < ALPHA else "not significant"
     if np.isnan(pair.p):
         return _comparison_answer(study, pair, BASELINE["not tested"])._replace(number=None)
-    result = "significant" if pair.p < ALPHA else "not significant"
     return _comparison_answer(study, pair, BASELINE[result])
 
 
@@ -127,17 +139,16 @@ def _method_answer(study: Any) -> Answer:
         return _missing(study)
     interval = f"95 % prediction interval {number_text(chosen.low)} to {number_text(chosen.high)}"
     status = "Preliminary recommendation" if _n_to_come(study) else "Recommended"
-    reason, names = "It has the highest mean score.", chosen.equivalent
-    if names:
-        listed = join_with_last(names, " and ") if len(names) < 4 else format_list(names, 3)
-        reason = (
-            f"It is the simplest of {len(names) + 1} equivalent methods (at most "
-            f"{RELEVANT_DIFFERENCE} below the highest mean, and not significantly lower); the "
-            f"other methods are {listed}."
-        )
+    reasons = ["It has the highest mean score."]
+    if chosen.equivalent:
+        reasons = [
+            f"It is the simplest of {len(chosen.equivalent) + 1} equivalent methods (at most "
+            f"{RELEVANT_DIFFERENCE} below the highest mean, and not significantly lower).",
+            f"The other equivalent methods: {format_list(chosen.equivalent, max_items=3)}.",
+        ]
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",
-        [f"The expected {metric} on a new subject is {chosen.score:.3f} ({interval}).", reason],
+        [f"The expected {metric} on a new subject is {chosen.score:.3f} ({interval}).", *reasons],
         (f"{chosen.score:.3f}", f"expected {metric} on a new subject", interval),
     )
 
@@ -158,43 +169,30 @@ def _comparison_answer(study: Any, pair: Comparison, texts: Sequence[str]) -> An
     return Answer(headline, details, (number_text(pair.difference, "+.3f"), name, values["ci"]))
 
 
-def _not_learned(pretrainings: pd.DataFrame, method: str) -> Answer:
-    """Return the answer for a primary pretext task that was not learned."""
-    runs = pretrainings[~pretrainings["is_sham"].astype(bool)]
-    runs = runs[runs["task"] == runs["task"].iloc[0]]
-    n_steps, loss = runs["n_steps"].median(), runs["held_out_loss"].mean()
-    details = [
-        f"After {n_steps:.0f} steps, the relative held-out loss was {loss:.2f} (1 = chance level).",
-        "Add recordings, with or without labels, or pretrain longer (command: --minutes, "
-        '--thorough; Python: minutes, effort="thorough").',
-    ]
-    return Answer(f"No answer: {method} did not learn its task on these recordings.", details)
-
-
 def _missing(study: Any) -> Answer:
     """Return the answer for a comparison that is not finished, or that failed."""
     if n := _n_to_come(study):
         return Answer("Not finished.", [f"{n} of {len(study.plan)} steps remain."])
-    failed = study.plan[study.plan["status"] == StepStatus.FAILED]
+    failed = study.plan[study.plan["status"] == "failed"]
     reasons = [f"{row.step}: {row.reason.rstrip('.')}." for row in failed.itertuples()]
     return Answer("No answer: no scores are available for this comparison.", reasons)
 
 
 def _at_chance(study: Any) -> Answer:
     best = study.levels.loc[study.levels["mean"].idxmax()]
-    ci = f"95 % CI {best['ci_low']:.3f} to {best['ci_high']:.3f}"
-    details = [
-        f"{best['method']} has the highest mean, {best['mean']:.3f} (uncorrected {ci}); chance "
-        f"level is {best['chance']:.3f}.",
-        "Check the labels and the recordings, or add labeled subjects.",
-    ]
     return Answer(
-        "No answer: no method is significantly above chance level (Holm-corrected tests).", details
+        "No answer: no method is significantly above chance level (Holm-corrected tests).",
+        [
+            f"{best['method']} has the highest mean: {best['mean']:.3f} (uncorrected 95 % CI "
+            f"{best['ci_low']:.3f} to {best['ci_high']:.3f}).",
+            f"Chance level is {best['chance']:.3f}.",
+            "Check the labels and the recordings, or add labeled subjects.",
+        ],
     )
 
 
 def _n_to_come(study: Any) -> int:
-    return int((study.plan["status"] == StepStatus.TO_COME).sum())
+    return int((study.plan["status"] == "to come").sum())
 
 
 def are_above_chance(levels: pd.DataFrame) -> pd.Series:
@@ -211,10 +209,3 @@ def number_text(value: float, form: str = ".3f") -> str:
 def p_text(value: float) -> str:
     """Format a p-value; values below 0.001 are not written out."""
     return "< 0.001" if value < 0.001 else number_text(value)
-
-
-def value_text(value: Any) -> str:
-    """Format a text, a number, or a list or dict of texts and numbers."""
-    if isinstance(value, Mapping):
-        value = [f"{name} {value_text(entry)}" for name, entry in value.items()]
-    return ", ".join(map(value_text, value)) if isinstance(value, list | tuple) else str(value)

@@ -32,6 +32,8 @@ FEATURES_STEPS = 200
 METRIC = "balanced_accuracy"
 #: Format version in study.json.
 FORMAT = {"study": 2}
+#: Name of the folder of the recommended classifier, in the folder of the study.
+MODEL_FOLDER = "model"
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class Design:
         Number of draws of labeled subjects in each fold.
     by_subject : bool
         Whether each subject has one class.
+    class_of : Series
+        Class of each labeled subject, or 0 if classes vary within subjects.
     is_centered : bool
         Whether methods are also scored with subject-centered features.
     left_out : dict of str to int
@@ -124,6 +128,7 @@ class Design:
     n_sets: int
     n_draws: int
     by_subject: bool
+    class_of: pd.Series
     is_centered: bool
     left_out: dict[str, int]
 
@@ -144,19 +149,28 @@ class Design:
         return [str(names.get(label, label)) for label in self.classes.tolist()]
 
     @cached_property
-    def class_of(self) -> pd.Series:
-        """Class of each labeled subject, or 0 if classes vary within subjects."""
-        classes = main_classes(self.corpus)
-        return classes if self.by_subject else pd.Series(0, classes.index)
+    def labeled_corpus(self) -> splitting.Corpus:
+        """The labeled windows, which are scored."""
+        columns = ("X", "y", "groups", "splits", "labeled")
+        selected = {name: getattr(self.corpus, name)[self.corpus.labeled] for name in columns}
+        return replace(self.corpus, **selected)
+
+    def centerings(self, method: Method) -> tuple[bool, ...]:
+        """Return whether a method is scored without, or also with, subject-centered features."""
+        return (False, True) if method.views and self.is_centered else (False,)
 
     def labeled_rows(self, fold: int, draw: int) -> np.ndarray:
         """Return the indices of the labeled windows in a draw of labeled subjects."""
         train, _ = self.folds[fold]
-        labeled = train[self.corpus.labeled[train]]
-        pool = self.corpus.subjects_of(labeled)
+        pool = self.corpus.subjects_of(train[self.corpus.labeled[train]])
         class_of = self.class_of.to_dict()
         drawn = splitting.draw_subjects(pool, self.n_labeled, draw, class_of, self.n_sets)
-        return np.intersect1d(labeled, self.corpus.rows_of(drawn))
+        rows = self.corpus.rows_of(drawn)
+        return rows[self.corpus.labeled[rows]]
+
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions of labeled windows, given by their indices, in labeled_corpus."""
+        return np.searchsorted(np.flatnonzero(self.corpus.labeled), rows)
 
 
 def make_design(
@@ -187,15 +201,15 @@ def make_design(
     labeled = corpus.labeled & ~np.isin(corpus.groups.astype(str), list(left_out))
     corpus = replace(corpus, labeled=labeled)
     folds = folds_of(corpus, by_subject=by_subject)
-    pools = [train[labeled[train]] for train, _ in folds]
-    size, n_classes = min(len(corpus.subjects_of(pool)) for pool in pools), 1
-    if by_subject:
-        class_of = main_classes(corpus)
-        n_classes = class_of.nunique()
-        per_class = min(class_of[corpus.subjects_of(pool)].value_counts().min() for pool in pools)
-        size = int(per_class) * n_classes
+    # If classes vary within subjects, all subjects form one class.
+    y, subjects = corpus.y[labeled], corpus.groups[labeled]
+    y_of_subject = pd.Series(y if by_subject else 0, range(len(y))).groupby(subjects)
+    class_of = y_of_subject.agg(lambda classes: classes.mode()[0])  # the most frequent class
+    n_classes = class_of.nunique()
+    pools = [class_of[corpus.subjects_of(train[labeled[train]])] for train, _ in folds]
+    size = n_classes * int(min(pool.value_counts().min() for pool in pools))
     if n_labeled is None:
-        n_max = max(MAX_LABELED, 2 * n_classes) if by_subject else MAX_LABELED
+        n_max = max(MAX_LABELED, 2 * n_classes)
         n_labeled = max(n_classes, min(n_max, size // 3) // n_classes * n_classes)
     n_possible = size // n_labeled
     if n_possible < 2:
@@ -204,13 +218,9 @@ def make_design(
             f"divided into at least two disjoint sets. Use n_train_subjects={size // 2} or fewer."
         )
     n_sets = max(k for k in range(1, n_possible + 1) if n_draws % k == 0)
-    return Design(corpus, folds, n_labeled, n_sets, n_draws, by_subject, is_centered, left_out)
-
-
-def main_classes(corpus: splitting.Corpus) -> pd.Series:
-    """Return the most frequent class of each labeled subject."""
-    y, subjects = corpus.y[corpus.labeled], corpus.groups[corpus.labeled]
-    return pd.Series(y).groupby(subjects).agg(lambda labels: labels.mode()[0])
+    return Design(
+        corpus, folds, n_labeled, n_sets, n_draws, by_subject, class_of, is_centered, left_out
+    )
 
 
 def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -251,7 +261,7 @@ class StudyPlan:
     folder : Path
         Folder of the study.
     about : dict
-        Entries that the report lists by name: versions, seeds, digest of the data.
+        Entries that the report lists by name, such as versions and the digest of the data.
     """
 
     dataset: str
@@ -269,11 +279,6 @@ class StudyPlan:
         rows = [(s.name, s.group, ", ".join(m.name for m in s.methods)) for s in self.steps]
         table = pd.DataFrame(rows, columns=["step", "group", "methods"])
         return table.assign(minutes=self.minutes)
-
-    @property
-    def methods(self) -> list[Method]:
-        """Methods of all steps. A method with several steps occurs several times."""
-        return [method for step in self.steps for method in step.methods]
 
     @property
     def primary_methods(self) -> list[Method]:

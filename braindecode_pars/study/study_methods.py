@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -106,14 +105,6 @@ class Method:
             return secrets.token_hex(6)
 
 
-class StepStatus(StrEnum):
-    """State of a step."""
-
-    TO_COME = "to come"
-    FINISHED = "finished"
-    FAILED = "failed"
-
-
 @dataclass(frozen=True)
 class StudyStep:
     """Unit of work of a study: methods that are scored in one process.
@@ -181,12 +172,20 @@ def make_steps(
     ValueError
         If two methods have the same name.
     """
+    baselines = {"log band power": "band_power", HAND_CRAFTED: "hand_crafted"}
+    networks = ["eegnet"]
+    if n_chans > 1:
+        baselines[TANGENT] = "tangent_space"
+        networks.append("shallow")
+    published = make_methods(networks, finetune_epochs=PUBLISHED_EPOCHS)
     steps = [
-        *_baseline_steps(n_chans, further),
+        *(_step("baselines", name, "baseline", (view,)) for name, view in baselines.items()),
+        *(_step("baselines", name, "baseline", estimator=clf) for name, clf in further.items()),
         *_pretraining_steps(tasks[0], "primary", n_pretrainings),
         *(step for t in tasks[1:] for step in _pretraining_steps(t, "tasks", n_pretrainings - 1)),
         *_bundled_steps(n_chans, encoders),
-        *_network_steps(n_chans, tasks[0]),
+        *_network_steps(tasks[0]),
+        *(_step("published", name, "network", estimator=clf) for name, clf in published.items()),
     ]
     names = [step.methods[0].name.lower() for step in steps if step.fold is None]
     if repeated := [name for name in further if names.count(name.lower()) > 1]:
@@ -195,6 +194,13 @@ def make_steps(
             "of the study. Use a different name."
         )
     return steps
+
+
+def _step(
+    group: str, name: str, kind: str, views: tuple[str, ...] = (), **fields: Any
+) -> StudyStep:
+    """Return a step with a single method, which is scored in all folds."""
+    return StudyStep(name, group, (Method(name, kind, views, **fields),))
 
 
 def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
@@ -214,57 +220,44 @@ def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[S
             yield StudyStep(f"{name} {seed + 1}, fold {fold + 1}", group, tuple(methods), fold)
 
 
-def _baseline_steps(n_chans: int, further: Mapping[str, BaseEstimator]) -> Iterator[StudyStep]:
-    views = {"log band power": "band_power", HAND_CRAFTED: "hand_crafted"}
-    if n_chans > 1:
-        views[TANGENT] = "tangent_space"
-    for name, view in views.items():
-        yield StudyStep(name, "baselines", (Method(name, "baseline", (view,)),))
-    for name, estimator in further.items():
-        yield StudyStep(name, "baselines", (Method(name, "baseline", estimator=estimator),))
-
-
 def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
     for name, encoder in encoders.items():
         has_no_subjects = pretrained.load_encoder(encoder).card.subjects == []
-        method = Method(
+        yield _step(
+            "bundled",
             f"{name} (pretrained on other data)",
             "bundled",
-            views=("encoder",),
+            ("encoder",),
             encoder=encoder,
             references=(RANDOM,),
             additional_data="" if has_no_subjects else OTHER_SUBJECTS,
         )
-        yield StudyStep(method.name, "bundled", (method,))
     if "small" in encoders:
-        ensemble = Method(
+        yield _step(
+            "ensemble",
             "feature ensemble",
             "ensemble",
-            views=("encoder", *["tangent_space"] * (n_chans > 1), "band_power"),
+            ("encoder", *["tangent_space"] * (n_chans > 1), "band_power"),
             encoder=encoders["small"],
             references=(baseline_name(n_chans),),
             additional_data=OTHER_SUBJECTS,
         )
-        yield StudyStep(ensemble.name, "ensemble", (ensemble,))
 
 
-def _network_steps(n_chans: int, task: str) -> Iterator[StudyStep]:
-    """Yield steps of networks: from scratch, fine-tuned with the same settings, and published."""
-    settings: dict[str, Any] = dict(head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
-    scratch = Method("from scratch", "network", estimator=PARSClassifier(None, **settings))
+def _network_steps(task: str) -> Iterator[StudyStep]:
+    """Yield steps of networks: from scratch, and fine-tuned with the same settings."""
+    classifier = PARSClassifier(None, head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
+    scratch = Method("from scratch", "network", estimator=classifier)
     fine_tuned = Method(
         f"{task_label(task)}, fine-tuned",
         "network",
         task=task,
-        estimator=PARSClassifier(None, **settings),
+        estimator=classifier,
         references=(scratch.name,),
         additional_data=UNLABELED,
     )
     for fold in range(N_FOLDS):
         yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, fine_tuned), fold)
-    names = ["eegnet", *["shallow"] * (n_chans > 1)]
-    for name, estimator in make_methods(names, finetune_epochs=PUBLISHED_EPOCHS).items():
-        yield StudyStep(name, "published", (Method(name, "network", estimator=estimator),))
 
 
 def task_label(task: str) -> str:
@@ -300,33 +293,27 @@ def choose_steps(
     Raises
     ------
     ValueError
-        If a name is unknown, if no method is selected, or if a sham pretraining is selected without
-        its pretraining.
+        If a name is unknown, or if no method is selected.
     """
     known = {*GROUPS, "published", *(m.name for step in steps for m in step.methods)}
-    lower = {name.lower(): name for name in known}
-    if unknown := [name for name in (*only, *without) if name.lower() not in lower]:
+    lower_case = {name.lower() for name in known}
+    if unknown := [name for name in (*only, *without) if name.lower() not in lower_case]:
         raise ValueError(
             f"only= and without= contain unknown names: {checks.format_list(unknown)}. Use names "
             f"of groups or methods: {', '.join(sorted(known))}."
         )
-    wanted, unwanted = ({lower[name.lower()] for name in names} for names in (only, without))
+    wanted, unwanted = ({name.lower() for name in names} for names in (only or groups, without))
     chosen = []
     for step in steps:
-        names = {method: {step.group, method.name} for method in step.methods}
-        methods = [m for m in names if names[m] & (wanted or {*groups}) and not names[m] & unwanted]
-        chosen += [replace(step, methods=tuple(methods))] if methods else []
+        names_of = {method: {step.group, method.name.lower()} for method in step.methods}
+        methods = [m for m, names in names_of.items() if names & wanted and not names & unwanted]
+        if methods:
+            chosen.append(replace(step, methods=tuple(methods)))
     if not chosen:
         raise ValueError(
             "No method is selected by only= and without=. Select at least one method. Control "
             "analyses (group 'controls') also require the group 'primary'."
         )
-    for kinds in ([method.kind for method in step.methods] for step in chosen):
-        if "sham" in kinds and "pretrained" not in kinds:
-            raise ValueError(
-                f"The arguments only and without select {SHAM!r} without its pretraining, which "
-                "determines the number of steps. Select both, or neither."
-            )
     return chosen
 
 

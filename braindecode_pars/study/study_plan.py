@@ -12,16 +12,14 @@ from timeit import timeit
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
 
-from braindecode_pars._common import checks, files, names
+from braindecode_pars._common import checks, files, model_files, names
 from braindecode_pars._common.results_folder import ResultsFolder
-from braindecode_pars.estimators import PARSEmbedder, transformers
+from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
 from braindecode_pars.evaluation import cache, splitting
-from braindecode_pars.study import study_design, study_model, study_scores
-from braindecode_pars.study.data_check import DataCheck
-from braindecode_pars.study.study_data import StudyData
+from braindecode_pars.study import study_design, study_scores
+from braindecode_pars.study.data_check import DataCheck, StudyData
 from braindecode_pars.study.study_design import Design, Effort, Settings, StudyPlan
 from braindecode_pars.study.study_methods import (
     Method,
@@ -30,6 +28,11 @@ from braindecode_pars.study.study_methods import (
     make_steps,
     usable_encoders,
 )
+
+#: Maximum number of windows to estimate the duration of features and fits.
+TIMED_WINDOWS = 64
+#: Number of windows to estimate the duration of a pretraining step.
+TIMED_TRAINING_WINDOWS = 96
 
 
 def plan_study(
@@ -63,9 +66,9 @@ def plan_study(
     steps = choose_steps(all_steps, effort.groups, settings.only, settings.without)
     about = _describe(settings, design, effort, steps)
     about["left_out"] = [*excluded, *_excluded_from_centering(design)]
+    minutes = estimate_minutes(steps, design, effort)
     folder = Path(out).expanduser()
     files.replace_file(folder / "study.json", files.to_json(study_design.FORMAT))
-    minutes = estimate_minutes(steps, design, effort)
     return StudyPlan(dataset, check, design, effort, steps, minutes, folder, about)
 
 
@@ -74,9 +77,11 @@ def _describe(
 ) -> dict[str, Any]:
     """Return the entries of ``Study.about`` that are known before the study runs."""
     # All settings that the scores of a step depend on, so that a folder never mixes two settings
-    limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
     dependencies = (
-        *(settings.draws, design.n_labeled, design.left_out, limits),
+        settings.draws,
+        design.n_labeled,
+        design.left_out,
+        dict(max_steps=effort.max_steps, max_minutes=effort.minutes),
         study_design.FEATURES_STEPS,
     )
     data = cache.describe_corpus(design.corpus)
@@ -96,11 +101,7 @@ def _describe(
             f"{effort.max_steps:,} steps and {effort.minutes:g} minutes; sham pretraining has the "
             "same number of steps"
         ),
-        regularization=(
-            "C of each linear classifier is selected by cross-validation on its labeled subjects"
-        ),
         effort=settings.effort,
-        seeds="0, 1, ... for draws and pretrainings; 0 for the folds",
         versions=cache.versions(),
         date=time.strftime("%Y-%m-%d"),
     )
@@ -140,65 +141,60 @@ def check_settings(
     if out is not None:
         folder = Path(out).expanduser()
         ResultsFolder(folder, "a study", marks=("study.json",)).check()
-        study_model.check_model_folder(folder)
+        _check_model_folder(folder / study_design.MODEL_FOLDER)
+
+
+def _check_model_folder(folder: Path) -> None:
+    """Check that a folder contains no model, or only a model that was saved by a study."""
+    for kind in model_files.kinds_in(folder):
+        description = model_files.read_model(folder).description
+        if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
+            raise ValueError(
+                f"{folder} contains a {kind} that was not saved by a study. The study would "
+                "overwrite it. Move this model, or choose another output folder."
+            )
 
 
 # Duration -----------------------------------------------------------------------------------------
-
-#: Number of windows to estimate the duration of feature extraction.
-TIMED_WINDOWS = 16
-#: Number of windows to estimate the duration of a pretraining step.
-TIMED_TRAINING_WINDOWS = 96
 
 
 def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort) -> list[float]:
     """Return the expected duration of each step on one core, in minutes.
 
-    Some pretraining steps, the extraction of features from a few windows, and one linear fit are
-    timed. The durations are multiplied by the numbers of steps, windows and fits in the study. The
-    duration is NaN for networks and for classifiers of the user.
+    Some pretraining steps, and one fit on a few windows with its predictions, are timed. The
+    durations are multiplied by the numbers of steps, windows and fits in the study. The duration is
+    NaN for networks and for classifiers of the user.
     """
-    seconds: dict[tuple, float] = {}
-    minutes = []
-    for step in steps:
-        keys = [(method.views, method.encoder, method.task) for method in step.methods]
-        for key, method in zip(keys, step.methods, strict=True):
-            if key not in seconds:
-                with warnings.catch_warnings(action="ignore"):  # the steps give the same warnings
-                    seconds[key] = _seconds_of(method, design, effort)
-        minutes.append(sum(seconds[key] for key in keys) / 60)
-    return minutes
+    methods = {(m.views, m.encoder, m.task): m for step in steps for m in step.methods}
+    with warnings.catch_warnings(action="ignore"):  # the steps give the same warnings
+        seconds = {key: _seconds_of(m, design, effort) for key, m in methods.items()}
+    return [sum(seconds[m.views, m.encoder, m.task] for m in step.methods) / 60 for step in steps]
 
 
 def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
     """Return the expected duration of pretraining, features and all fits of a method in seconds."""
     if method.estimator is not None:
         return math.nan
-    corpus, rows = design.corpus, design.labeled_rows(0, 0)
-    timed_windows = corpus.X[rows[:TIMED_WINDOWS]]
-    pretraining = 0.0
+    seconds = 0.0
     if method.task is not None:
-        windows = corpus.X[np.arange(min(len(corpus.X), TIMED_TRAINING_WINDOWS))]
+        windows = design.corpus.X[:TIMED_TRAINING_WINDOWS]
         n_steps = math.ceil(len(windows) / PARSEmbedder.pretrain_batch_size)
-        fits = [
-            partial(PARSEmbedder(method.task, pretrain_epochs=n, verbose=0).fit, windows)
-            for n in (1, 1, 4)
-        ]
-        _, short, long = (timeit(fit, number=1) for fit in fits)
+        # The first fit is not used, because it includes one-time costs.
+        embedders = (PARSEmbedder(method.task, pretrain_epochs=n, verbose=0) for n in (1, 1, 4))
+        _, short, long = (timeit(partial(e.fit, windows), number=1) for e in embedders)
         seconds_per_step = max(0.0, long - short) / (3 * n_steps)
-        max_steps = effort.step_limit(method.task)
-        pretraining = min(seconds_per_step * max_steps, 60 * effort.minutes)
-    encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(timed_windows)
-    features = study_scores.features_of(method, timed_windows, encoder)
-    # The first call is not timed, because it includes one-time costs.
-    extraction = timeit(partial(study_scores.features_of, method, timed_windows, encoder), number=1)
-    n_features = sum(math.prod(values.shape[1:]) for values in features.values())
-    labels = corpus.y[rows]
-    noise = np.random.default_rng(0).normal(size=(len(rows), n_features))
-    subjects = pd.factorize(corpus.groups[rows])[0]
-    fit = timeit(partial(study_scores.fit_classifier, noise, labels, subjects), number=1)
+        seconds += min(seconds_per_step * effort.step_limit(method.task), 60 * effort.minutes)
+    labeled = design.labeled_corpus
+    train = design.positions(design.labeled_rows(0, 0))
+    timed = np.random.default_rng(0).permutation(train)[:TIMED_WINDOWS]
+    encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(labeled.X[:1])
+    classifier = study_scores.classifier_of(method, design, encoder, is_centered=False)
+    fit = partial(study_scores.predict, classifier, labeled.X, labeled.y, timed, timed)
+    fit()  # one-time costs
+    with windows_estimator.features_computed_once():
+        first, again = (timeit(fit, number=1) for _ in range(2))
+    seconds += max(0.0, first - again) * len(labeled.X) / len(timed)
     n_fits = design.n_draws * (1 + design.is_centered) * len(design.folds)
     if method.encoder is None and "encoder" in method.views:  # an encoder for each fold
         n_fits //= len(design.folds)
-    per_window = extraction / len(timed_windows)
-    return pretraining + per_window * corpus.labeled.sum() + fit * n_fits
+    return seconds + again * len(train) / len(timed) * n_fits

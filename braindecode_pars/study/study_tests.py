@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -138,10 +139,9 @@ class Scores:
 
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
-    ) -> list[pd.Series]:
-        """Return the scores of a method, with one series per fold.
+    ) -> pd.Series:
+        """Return the scores of a method by fold, subject, draw and pretraining.
 
-        The series are indexed by subject, draw and pretraining.
         If ``is_centered`` is None, scores are averaged over features with and without subject-wise
         centering. With a single pretraining, the index has no level ``pretraining``, so that the
         scores align with each pretraining of another method.
@@ -149,15 +149,15 @@ class Scores:
         rows = self.table[self.table["method"] == method]
         if is_centered is not None:
             rows = rows[rows["is_centered"] == is_centered]
-        keys = ["subject", "draw", *["pretraining"] * (rows["pretraining"].nunique() > 1)]
-        return [of_fold.groupby(keys)[column].mean() for _, of_fold in rows.groupby("fold")]
+        keys = ["fold", "subject", "draw", *["pretraining"] * (rows["pretraining"].nunique() > 1)]
+        return rows.groupby(keys)[column].mean()
 
-    def test(self, values: Sequence[pd.Series]) -> MeanTest:
+    def test(self, values: pd.Series) -> MeanTest:
         """Test the mean of scores or differences against zero, with crossed random effects."""
         folds: list[np.ndarray] = []
         strata: list[np.ndarray] = []
-        for of_fold in values:
-            table = of_fold.unstack("subject").T
+        for _, of_fold in values.groupby("fold"):
+            table = of_fold.droplevel("fold").unstack("subject").T
             n_draws = table.columns.get_level_values("draw").nunique()
             n_sets = min(n_draws, self.n_sets)
             folds.append(table.to_numpy().reshape(len(table), n_draws // n_sets, n_sets, -1))
@@ -176,12 +176,9 @@ class Scores:
         centering. If one method has no pretraining, its scores are repeated for each pretraining of
         the other method. If both methods have pretrainings, only common pretrainings are used.
         """
-        differences, means = [], []
-        for a, b in zip(self.values(method), self.values(reference), strict=True):
-            a, b = a.align(b, join="inner")
-            differences.append(a - b)
-            means.append(pd.DataFrame({"method": a, "reference": b}).groupby("subject").mean())
-        return self.test(differences), pd.concat(means)
+        scores, reference_scores = self.values(method).align(self.values(reference), join="inner")
+        both = pd.DataFrame({"method": scores, "reference": reference_scores})
+        return self.test(scores - reference_scores), _of_subjects(both)
 
     def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
         """Compare two methods; if ``is_tested`` is False, the p-value is NaN."""
@@ -208,9 +205,8 @@ class Scores:
         rows = []
         keys = ["method", "is_centered", "kind"]
         for (method, is_centered, kind), part in self.table.groupby(keys, sort=False):
-            scores = self.values(method, is_centered)
             chance = self.values(method, is_centered, "chance")
-            above = self.test([s - c for s, c in zip(scores, chance, strict=True)])
+            above = self.test(self.values(method, is_centered) - chance)
             mean_chance = self.test(chance).mean
             limits = np.clip([above.ci_low + mean_chance, above.ci_high + mean_chance], 0, 1)
             sd = part.groupby("subject")["value"].mean().std(ddof=1)
@@ -242,66 +238,60 @@ class Scores:
         if usable.empty:
             return None
         complexity = 2 * usable["kind"].map(SIMPLEST_FIRST.index) + usable["is_centered"]
-        of_methods = [
-            pd.concat(self.values(row.method, row.is_centered)) for row in usable.itertuples()
-        ]
-        means = [values.groupby("subject", sort=False).mean() for values in of_methods]
-        subjects = means[0].index
-        by_method = np.column_stack([mean[subjects] for mean in means])
-        n, rng, held_out_scores = len(subjects), np.random.default_rng(0), []
+        scores = [self.values(row.method, row.is_centered) for row in usable.itertuples()]
+        means = pd.concat(map(_of_subjects, scores), axis=1, keys=usable.index)
+        n, rng, held_out_scores = len(means), np.random.default_rng(0), []
         for _ in range(N_SPLITS):
             order = rng.permutation(n)
-            chosen_on, scored_on = order[: n // 2], order[n // 2 :]
-            weights = self.weights(subjects[chosen_on])
-            split_choice, _ = _choose(by_method[chosen_on], weights, complexity.to_numpy())
-            held_out_scores.append(
-                self.weights(subjects[scored_on]) @ by_method[scored_on, split_choice]
-            )
-        chosen, is_equivalent = _choose(by_method, self.weights(subjects), complexity.to_numpy())
-        method, is_centered, mean = usable.loc[chosen, ["method", "is_centered", "mean"]]
-        score = float(min(mean, np.mean(held_out_scores)))
-        sd = float(np.sqrt(of_methods[chosen].unstack("subject").var(axis=1).mean()))
-        half_width = float(stats.t.ppf(0.975, n - 1)) * sd * np.sqrt(1 + 1 / n)
-        names = usable["method"][is_equivalent].drop_duplicates()
+            chosen_on, scored_on = means.iloc[order[: n // 2]], means.iloc[order[n // 2 :]]
+            split_choice, _ = self._choose(chosen_on, complexity)
+            held_out_scores.append(self.weights(scored_on.index) @ scored_on.iloc[:, split_choice])
+        chosen, is_equivalent = self._choose(means, complexity)
+        row = usable.loc[chosen]
+        score = float(min(row["mean"], np.mean(held_out_scores)))
+        by_draw = scores[chosen].droplevel("fold").unstack("subject")
+        sd = np.sqrt(by_draw.var(axis=1).mean())
+        half_width = stats.t.ppf(0.975, n - 1) * sd * np.sqrt(1 + 1 / n)
+        equivalent = usable["method"][is_equivalent].unique()
         return Recommendation(
-            method=str(method),
-            is_centered=bool(is_centered),
+            method=str(row["method"]),
+            is_centered=bool(row["is_centered"]),
             score=score,
             low=float(max(0.0, score - half_width)),
             high=float(min(1.0, score + half_width)),
-            equivalent=tuple(name for name in names if name != method),
+            equivalent=tuple(name for name in equivalent if name != row["method"]),
         )
 
+    def _choose(self, means: pd.DataFrame, complexity: pd.Series) -> tuple[int, pd.Series]:
+        """Choose the simplest method that is equivalent to the method with the highest mean score.
 
-def _choose(
-    scores: np.ndarray, weights: np.ndarray, complexity: np.ndarray
-) -> tuple[int, np.ndarray]:
-    """Choose the simplest method that is equivalent to the method with the highest mean score.
+        A method is equivalent if its mean is at most 0.02 below the highest mean, and not
+        significantly lower in a paired t-test. Among equally simple methods, the highest mean
+        decides.
 
-    A method is equivalent if its mean is at most 0.02 below the highest mean, and not significantly
-    lower in a paired t-test. Among equally simple methods, the highest mean decides.
+        Parameters
+        ----------
+        means : DataFrame, shape (n_subjects, n_methods)
+            Mean score of each subject.
+        complexity : Series, shape (n_methods,)
+            Rank of each method, 0 for the simplest.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (n_subjects, n_methods)
-        Mean score of each subject.
-    weights : ndarray, shape (n_subjects,)
-        Weights of the subjects.
-    complexity : ndarray, shape (n_methods,)
-        Rank of each method, 0 for the simplest.
+        Returns
+        -------
+        chosen : int
+            Index of the method.
+        is_equivalent : Series of bool, shape (n_methods,)
+            Whether each method is equivalent to the method with the highest mean.
+        """
+        of_method = self.weights(means.index) @ means
+        deficits = means.rsub(means[of_method.idxmax()], axis=0)
+        margin = stats.t.ppf(1 - ALPHA / 2, len(means) - 1) * deficits.std() / np.sqrt(len(means))
+        is_lower = deficits.mean() > margin
+        is_equivalent = ~is_lower & (of_method >= of_method.max() - RELEVANT_DIFFERENCE)
+        simplest = complexity[is_equivalent].min()
+        return of_method[is_equivalent & (complexity == simplest)].idxmax(), is_equivalent
 
-    Returns
-    -------
-    chosen : int
-        Index of the method.
-    is_equivalent : ndarray of bool, shape (n_methods,)
-        Whether each method is equivalent to the method with the highest mean.
-    """
-    means = weights @ scores
-    deficits = scores[:, [means.argmax()]] - scores
-    errors = deficits.std(axis=0, ddof=1) / np.sqrt(len(scores))
-    is_lower = deficits.mean(axis=0) > stats.t.ppf(1 - ALPHA / 2, len(scores) - 1) * errors
-    is_best = np.arange(len(means)) == means.argmax()
-    is_equivalent = is_best | ((means >= means.max() - RELEVANT_DIFFERENCE) & ~is_lower)
-    is_simplest = is_equivalent & (complexity == complexity[is_equivalent].min())
-    return int(np.where(is_simplest, means, -np.inf).argmax()), is_equivalent
+
+def _of_subjects(scores: pd.DataFrame | pd.Series) -> Any:
+    """Return the mean scores of subjects, in the order of the folds."""
+    return scores.groupby(["fold", "subject"]).mean().droplevel("fold")

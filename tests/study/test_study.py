@@ -30,7 +30,6 @@ from braindecode_pars.study import (
     study_report,
     study_results,
     study_scores,
-    study_tables,
     study_tests,
 )
 from braindecode_pars.study.data_check import check_data
@@ -42,7 +41,6 @@ from braindecode_pars.study.study_methods import (
     SHAM,
     TANGENT,
     Method,
-    StepStatus,
     StudyStep,
     baseline_name,
     choose_steps,
@@ -258,8 +256,7 @@ def test_groups_and_methods_can_be_chosen_by_name():
     assert names(without=[RANDOM, "baselines"]) == {PARS, SHAM}
     with pytest.raises(ValueError, match="EEGNot"):
         names(only=["EEGNot"])
-    with pytest.raises(ValueError, match="sham pretraining"):  # has as many steps as PARS
-        names(without=[PARS])
+    assert SHAM in names(without=[PARS])  # has as many steps as PARS, which is then not scored
     with pytest.raises(ValueError, match="No method"):
         names(only=["mine"], without=["mine"])
 
@@ -334,20 +331,28 @@ def test_scores_of_an_estimator_that_cannot_be_described_are_not_reused():
     assert reduction.loads(reduction.dumps(first)).digest == first.digest
 
 
-@pytest.mark.parametrize(
-    ("views", "is_centered"), [(("band_power", "tangent_space"), True), (("hand_crafted",), False)]
-)
-def test_scores_equal_those_of_the_saved_classifier(views, is_centered):
-    windows = simulated()
-    design = make_design(corpus_of(windows), by_subject=False)
-    method = Method("m", "baseline", views)
-    features = study_scores.features_of(method, windows, None)
+def test_a_method_with_feature_sets_is_scored_as_its_saved_classifier():
+    corpus = corpus_of(simulated())
+    design = make_design(corpus, by_subject=False)
+    method = Method("m", "baseline", ("band_power", "tangent_space"))
+    plan = SimpleNamespace(design=design)
+    rows = pd.DataFrame(
+        study_scores.score_method(method, StudyStep("m", "baselines", (method,), 0), plan)
+    )
     train, test = design.labeled_rows(0, 3), design.folds[0][1]
-    actual = study_scores.predict_linear(features, design, train, test, is_centered=is_centered)
-    recenter = "subject" if is_centered else None
-    clf = FewLabelsClassifier(views=list(views), recenter=recenter, C=None, verbose=0)
-    expected = clf.fit(windows[train]).predict_proba(windows[test])
-    np.testing.assert_allclose(actual, expected, atol=1e-5)
+    windows, subjects = corpus.X[test], corpus.groups[test]
+    for recenter in ("subject", None):
+        clf = FewLabelsClassifier(views=[*method.views], recenter=recenter, C=None, verbose=0)
+        expected = clf.fit(corpus.X[train]).predict_proba(windows)[:, 1]
+        is_fit = (rows["draw"] == 3) & (rows["is_centered"] == (recenter is not None))
+        means = pd.Series(expected).groupby(subjects).mean()
+        np.testing.assert_allclose(rows["p_1"][is_fit], means, atol=1e-6)
+
+
+def test_training_windows_of_one_class_predict_this_class():
+    y = np.array([0, 1, 2, 1])
+    probabilities = study_scores.predict(None, None, y, np.array([1, 3]), np.array([0, 2]))
+    assert probabilities.tolist() == [[0, 1, 0]] * 2
 
 
 def test_the_score_of_a_subject_is_averaged_over_its_classes():
@@ -358,12 +363,12 @@ def test_the_score_of_a_subject_is_averaged_over_its_classes():
         make_design(corpus_of(simulated()), by_subject=False), corpus=corpus_of(windows)
     )
     probabilities = np.eye(3)[[0, 1, 1, 2, 0]]
-    rows = list(study_scores.count_predictions(design, np.arange(5), probabilities))
+    rows = list(study_scores.count_predictions(y, probabilities, groups, design))
     assert [row["value"] for row in rows] == [0.75, 0.5]
     assert [row["chance"] for row in rows] == [0.5, 1.0]
     assert (rows[0]["n_0_1"], rows[1]["n_2_0"], rows[1]["p_2"]) == (1, 1, 0.5)
     by_subject = replace(design, by_subject=True)
-    rows = list(study_scores.count_predictions(by_subject, np.arange(5), probabilities))
+    rows = list(study_scores.count_predictions(y, probabilities, groups, by_subject))
     assert [row["chance"] for row in rows] == [1 / 3, 1 / 3]
 
 
@@ -379,7 +384,7 @@ def test_networks_and_control_analyses_use_one_shuffle_of_labeled_subjects(group
     design = make_design(corpus_of(simulated()), by_subject=False)
     plan = SimpleNamespace(design=design)
     method = Method("m", kind, estimator=Constant())
-    rows = study_scores.score_method(method, StudyStep("m", group, (method,)), plan, print)
+    rows = study_scores.score_method(method, StudyStep("m", group, (method,)), plan)
     draws = {(row["fold"], row["draw"]) for row in rows}
     n_draws = design.n_sets if is_slow else design.n_draws
     assert draws == set(product(range(2), range(n_draws)))
@@ -390,19 +395,20 @@ def test_a_fine_tuned_network_starts_from_the_encoder_of_its_fold(monkeypatch):
     design = make_design(corpus_of(simulated()), by_subject=False)
     folds = []
     monkeypatch.setattr(
-        study_scores, "encoder_of", lambda m, plan, fold, _: folds.append(fold) or "an encoder"
+        study_scores, "encoder_of", lambda m, plan, fold: folds.append(fold) or "an encoder"
     )
     method = Method("m", "network", task="pars", estimator=StartsFromEncoder())
     step, plan = StudyStep("m", "networks", (method,)), SimpleNamespace(design=design)
-    assert list(study_scores.score_method(method, step, plan, print))
+    assert list(study_scores.score_method(method, step, plan))
     assert folds == [0, 1]
 
 
 def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
     plan = SimpleNamespace(
-        steps=make_steps(2, ("pars",), {}, {}), design=SimpleNamespace(is_centered=True)
+        steps=make_steps(2, ("pars",), {}, {}),
+        design=SimpleNamespace(centerings=lambda method: (False, True)),
     )
-    table = study_tables._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
+    table = study_results._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
     has_reason = table["left_out"] == "OSError: disk is full"
     assert set(table["method"][has_reason]) == {PARS, SHAM, RANDOM}
     assert has_reason.sum() == 6
@@ -416,7 +422,7 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     result, folder = finished
     counts = result.scores.groupby(["method", "is_centered", "pretraining"]).size()
     assert set(counts) == {N_SUBJECTS * N_DRAWS}
-    assert set(result.plan["status"]) == {StepStatus.FINISHED}
+    assert set(result.plan["status"]) == {"finished"}
     assert set(result.plan["reason"]) == {""}
     # One labeled subject of four in each draw
     assert (result.scores["shuffle"] == 0).all()
@@ -541,7 +547,7 @@ def test_a_failed_step_is_reported_and_the_study_continues(short, undrawn, tmp_p
     result = study(simulated(), methods, only=["bad", "constant"], out=tmp_path, **short)
     assert set(result.levels["method"]) == {"constant"}
     plan = result.plan.set_index("step")
-    assert plan["status"].to_dict() == {"bad": StepStatus.FAILED, "constant": StepStatus.FINISHED}
+    assert plan["status"].to_dict() == {"bad": "failed", "constant": "finished"}
     assert plan["reason"].to_dict() == {"bad": "ValueError: channel A1 is missing", "constant": ""}
     table = result.methods.set_index("method")
     assert "channel A1" in table["left_out"]["bad"]
@@ -557,7 +563,6 @@ def test_steps_in_two_processes_have_the_same_scores(short, finished, tmp_path):
     result = study(simulated(), out=tmp_path, **{**short, "n_jobs": 2})
     np.testing.assert_allclose(result.scores["value"], whole.scores["value"], atol=0.1)
     assert result.levels["mean"].tolist() == pytest.approx(whole.levels["mean"].tolist(), abs=0.02)
-    assert not (tmp_path / "progress").exists()
 
 
 def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(short, undrawn):
@@ -580,16 +585,16 @@ def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(shor
 
 @pytest.mark.slow
 def test_a_gain_is_followed_by_control_analyses(short, undrawn, tmp_path, monkeypatch):
-    """The features of the sham and of the random encoder are replaced by noise."""
-    features_of = study_scores.features_of
+    """The classifiers of the sham and of the random encoder predict one class."""
+    classifier_of = study_scores.classifier_of
 
-    def worse(method, windows, encoder):
-        features = features_of(replace(method, views=("band_power",)), windows, None)
-        noise = np.random.default_rng(0).normal(size=(len(windows), 14))
-        return {"encoder": noise} if method.kind in ("sham", "random") else features
+    def worse(method, *arguments, **options):
+        if method.kind in ("sham", "random"):
+            return Constant()
+        return classifier_of(replace(method, views=("band_power",)), *arguments, **options)
 
-    monkeypatch.setattr(study_scores, "features_of", worse)
-    monkeypatch.setattr(study_tables, "LEARNED", 2.0)
+    monkeypatch.setattr(study_scores, "classifier_of", worse)
+    monkeypatch.setattr(study_results, "LEARNED", 2.0)
     monkeypatch.setattr(
         study_design,
         "EFFORTS",
@@ -637,7 +642,7 @@ def test_without_recorded_or_control_signals_there_are_no_gains(finished_control
 
     monkeypatch.setattr(study_scores, "read_scores", read)
     steps = [SimpleNamespace(control=name) for name in ("none", "slow", "phase")]
-    assert study_tables.primary_control_gains(SimpleNamespace(control_steps=steps)) is None
+    assert study_results.primary_control_gains(SimpleNamespace(control_steps=steps)) is None
 
 
 def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp_path):

@@ -14,7 +14,6 @@ from braindecode_pars._common.findings import Finding
 from braindecode_pars.evaluation import control_gains
 from braindecode_pars.study import study_answers, study_report
 from braindecode_pars.study.data_check import DataCheck
-from braindecode_pars.study.study_methods import StepStatus
 from braindecode_pars.study.study_results import Study
 from braindecode_pars.study.study_tests import Comparison, Outcome, Recommendation
 
@@ -99,8 +98,8 @@ def fabricated_study() -> Study:
     steps += [("PARS, fold 2", PARS, 9.5), ("sham, fold 1", SHAM, 9.5), ("sham, fold 2", SHAM, 9.5)]
     plan = pd.DataFrame(steps, columns=["step", "methods", "minutes"])
     is_primary = plan["step"].str.startswith(("PARS", "sham"))
-    plan = plan.assign(status=StepStatus.FINISHED, reason="", is_primary=is_primary)
-    failed = [StepStatus.FAILED, "ValueError: <no> windows", False]
+    plan = plan.assign(status="finished", reason="", is_primary=is_primary)
+    failed = ["failed", "ValueError: <no> windows", False]
     plan.loc[len(plan)] = ["networks", USER_METHOD, np.nan, *failed]
     pretrainings = pd.DataFrame(
         dict(task="PARS", is_sham=is_sham, fold=fold, seed=seed, n_steps=2400,
@@ -148,7 +147,7 @@ def fabricated_study() -> Study:
             n_labeled_subjects=4,
             command="braindecode-pars study folder",
             versions={"torch": "2.11"},
-            seeds=[0, 1, 2],
+            seeds="0, 1, 2",
             digest="abc123",
             warnings=["Training was <slow>."],
         ),
@@ -169,7 +168,7 @@ def controlled_scores() -> pd.DataFrame:
 
 def unfinished(study: Study) -> Study:
     """The study before the sham pretraining of the second fold has ended."""
-    plan = study.plan.assign(status=[StepStatus.FINISHED] * 5 + [StepStatus.TO_COME] * 2)
+    plan = study.plan.assign(status=["finished"] * 5 + ["to come"] * 2)
     missing = dict(primary=None, initialization=None, baseline=None)
     is_finished = study.levels["kind"] == "baseline"
     chosen = Recommendation(BAND, False, 0.71, 0.55, 0.87)

@@ -120,7 +120,7 @@ def test_tests_against_chance_level_are_corrected_over_all_rows():
     scores = Scores(table)
     levels = scores.levels()
     single = [
-        scores.test([v - 0.5 for v in scores.values(row.method, row.is_centered)]).p
+        scores.test(scores.values(row.method, row.is_centered) - 0.5).p
         for row in levels.itertuples()
     ]
     assert len(single) == 4
