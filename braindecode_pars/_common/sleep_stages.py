@@ -223,8 +223,8 @@ def known_stages(names: Iterable[object]) -> dict[object, str]:
     if unknown := [repr(name) for name, stage in stages.items() if stage is None]:
         raise ValueError(
             f"Names are not recognized as sleep stages: {', '.join(unknown)}. Use names such as W, "
-            "N1, N2, N3 and R: set class_names_ of the classifier or stage_names of a figure. To draw "
-            "other names in a figure, pass order=."
+            "N1, N2, N3 and R: set class_names_ of the classifier or stage_names of a figure. Pass "
+            "order= to draw other names in a figure."
         )
     return {name: str(stage) for name, stage in stages.items()}
 
