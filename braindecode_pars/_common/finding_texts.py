@@ -153,7 +153,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V. In EEG, "
     "it is about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in "
     "the files.",
-    "large_offset": "The mean of the signal is {ratio:.2g} times its standard deviation, so a "
+    "large_offset": "The mean of the signal is {ratio:,.0f} times its standard deviation, so a "
     "model may learn only from the offset. High-pass filter the recordings, for example at 0.5 Hz.",
     "other_unit": "The amplitude of X ({low:.1g} to {high:.1g}) is far outside the range of the "
     "training data ({trained_low:.1g} to {trained_high:.1g}). Pass X in the same unit as in fit.",

@@ -128,13 +128,15 @@ class SingleChannelWindows(torch.utils.data.Dataset):
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
         """Draw a crop for each index. Crops of a SignalStore are read in one call."""
-        shapes: Any = self.windows.shapes
         n_times = self.n_times
-        drawn, crops = [], []
+        drawn: list[tuple[int, int, list[int]]] = []
+        crops: list[Any] = []
         for i in (range(len(self))[index] for index in indices):
-            # A window of unknown shape must be read to determine its shape.
-            samples = self.windows[i] if shapes is None else None
-            n_chans, length = shapes[i].tolist() if samples is None else samples.shape
+            n_chans, length = self.windows.stored_shapes[i].tolist()
+            samples = None
+            if not n_chans:  # a window of unknown shape, which must be read
+                samples = self.windows[i]
+                n_chans, length = samples.shape
             if length < n_times:
                 raise ValueError(
                     f"Window {i} has {length} samples, but crops have n_times={n_times} samples. "
@@ -143,14 +145,15 @@ class SingleChannelWindows(torch.utils.data.Dataset):
             channels = self._draw_channels(n_chans)
             start = int(torch.randint(length - n_times + 1, ()))
             drawn.append((i, start, channels))
-            if samples is not None:
-                crops.append(samples[channels, start : start + n_times])
-        if shapes is not None:
-            n_drawn = [len(channels) for *_, channels in drawn]
-            rows, starts = np.repeat([(i, start) for i, start, _ in drawn], n_drawn, axis=0).T
-            chosen = np.concatenate([channels for *_, channels in drawn])
+            crops.append(None if samples is None else samples[channels, start : start + n_times])
+        if unread := [place for place, crop in enumerate(crops) if crop is None]:
+            n_drawn = [len(drawn[place][2]) for place in unread]
+            rows, starts = np.repeat([drawn[place][:2] for place in unread], n_drawn, axis=0).T
+            chosen = np.concatenate([drawn[place][2] for place in unread])
             stacked = self.windows.read_crops(rows, chosen, starts, n_times)
-            crops = np.split(stacked, np.cumsum(n_drawn)[:-1])
+            read = np.split(stacked, np.cumsum(n_drawn)[:-1])
+            for place, crop in zip(unread, read, strict=True):
+                crops[place] = crop
         return [
             (self._example(crop, channels, self.windows.montage_of(i)), 0)
             for (i, _, channels), crop in zip(drawn, crops, strict=True)

@@ -172,7 +172,7 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     ValueError
         If the values have another shape, or a value is infinite or not a real number.
     """
-    values = column_or_1d(as_column(values))
+    values = column_or_1d(as_column(values), input_name=name)
     numbers = [math.nan if pd.isna(value) is True else value for value in values]
     if invalid := [v for v in numbers if not is_of_kinds(v, Real, np.bool_) or math.isinf(v)]:
         raise ValueError(

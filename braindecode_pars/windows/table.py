@@ -413,17 +413,25 @@ class Windows(Sequence):
     # Samples -----------------------------------------------------------------------------------
 
     @cached_property
+    def stored_shapes(self) -> np.ndarray:
+        """Number of channels and samples of the windows of a SignalStore, shape (n_windows, 2).
+
+        Zero for other windows, which must be read to determine their shapes.
+        """
+        n_chans = np.array([montage.n_chans or 0 for montage in self.montages])
+        lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
+        shapes = np.column_stack([n_chans[self.montage_numbers], lengths])
+        readers = self.recordings["reader"]
+        is_stored = np.array([isinstance(reader, SignalReader) for reader in readers], dtype=bool)
+        return np.where(is_stored[self._recording][:, None], shapes, 0)
+
+    @property
     def shapes(self) -> np.ndarray | None:
         """Number of channels and samples of each window, int of shape (n_windows, 2).
 
         None if the windows would have to be read to determine their shapes.
         """
-        readers = self.recordings["reader"].iloc[self._used[0]]
-        if not all(isinstance(reader, SignalReader) for reader in readers):
-            return None
-        n_chans = np.array([montage.n_chans for montage in self.montages], dtype=int)
-        lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
-        return np.column_stack([n_chans[self.montage_numbers], lengths])
+        return self.stored_shapes if self.stored_shapes.all() else None
 
     @cached_property
     def _where(self) -> tuple[np.ndarray, ...]:

@@ -52,9 +52,9 @@ def one_line(output: str) -> str:
 #: Command line (SMALL: options of small data) -> exit code, and parts of the error message.
 MISTAKES = {
     "compare --dataset tuhab": (1, "'tuhab'. Pass one of sleep, mental_arithmetic, simulated"),
-    "compare SMALL --load reference=average": (1, "no argument 'reference'"),
+    "compare SMALL --load reference=average": (1, "unexpected keyword argument 'reference'"),
     # Encoders are checked before a corpus is read.
-    "compare --dataset tuab --data no --encoder nowhere": (1, "nowhere does not exist"),
+    "compare --dataset tuab --data no --encoder nowhere": (1, "nowhere is not an existing folder"),
     "compare SMALL --method band-power --against scratch": (1, "scratch; use one of log band"),
     "compare SMALL --method band-power": (1, "at least two methods, got log band power"),
     "label-efficiency SMALL --n 1 --test-subject 9": (1, "--test-subject must be one of '1'"),

@@ -25,7 +25,7 @@ MISTAKES = {
     "fit tree --out out --method pars --encoder small": (2, "--method trains a new encoder"),
     "fit tree --out out --few-labels --method mae": (2, "--method trains a new encoder"),
     "fit tree --out out --set epochs=3": (1, "setting of these methods 'epochs'"),
-    "predict nowhere tree --out out": (1, "nowhere does not exist"),
+    "predict nowhere tree --out out": (1, "nowhere is not an existing folder"),
     "predict nowhere empty --out out": (1, "contains no recording"),
     "predict nowhere tree --out out --labels labels.csv": (
         2,

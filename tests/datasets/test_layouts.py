@@ -73,7 +73,7 @@ def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
     # The recorded channels still identify the groups, which is a warning.
     [finding] = check_confounds(windows)
     assert (finding.level, finding.kind) == ("warning", "confounds")
-    assert "shared channels only: 2 of 'control', 10 of 'patient'" in finding.text
+    assert "shared channels only (2 of 'control', 10 of 'patient')" in finding.text
 
 
 def test_names_of_one_electrode_are_one_channel(tmp_path):

@@ -13,7 +13,7 @@ from braindecode_pars.estimators.windows_estimator import RULES, check_estimator
 
 ESTIMATORS = [PARSClassifier, PARSEmbedder, NetworkClassifier, FewLabelsClassifier]
 #: Parameters of any type: they are checked where they are used.
-ANY_TYPE = {"encoder", "unlabeled_label", "augmentation", "random_state"}
+ANY_TYPE = {"encoder", "unlabeled_label", "augmentation", "random_state", "network", "weights"}
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

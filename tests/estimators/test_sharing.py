@@ -106,7 +106,7 @@ def test_an_embedder_of_any_encoder(fitted, windows, tmp_path):
     np.testing.assert_array_equal(loaded.transform(windows), vectors)
     small = PARSEmbedder.from_pretrained("small")
     assert (small.sfreq_, small.encoder_card_.task) == (128.0, "joint")
-    with pytest.raises(ValueError, match="load_encoder"):
+    with pytest.raises(ValueError, match="saved PatchEncoder"):
         PARSClassifier.from_pretrained("small")
 
 

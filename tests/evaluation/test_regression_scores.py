@@ -90,7 +90,7 @@ NUMBERS, NAMES = np.arange(6.0), list("aabbcc")
     [
         (np.ones((6, 2)), r"y_pred .*\(6, 2\)"),
         (np.arange(6).astype("timedelta64[ms]"), "y_pred .*durations in seconds"),
-        (np.ones(6) * 1j, "y_pred .*not real numbers"),
+        (np.ones(6) * 1j, "Complex"),
         (np.ones(5), "inconsistent numbers"),
         ([0, 1, 2, 3, 4, np.nan], "y_pred contains NaN"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import shutil
 import socket
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,6 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from support.labeled_stores import check_equal
 
 from braindecode_pars import datasets
-from braindecode_pars._common import names
-from braindecode_pars.recordings import braindecode_zarr
 from braindecode_pars.recordings.braindecode_zarr import find_zarr, write_zarr
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows.convert import as_windows
@@ -147,9 +146,6 @@ def test_labels_that_would_be_read_as_another_value_are_refused(store, label, tm
 
 
 def test_the_error_without_zarr_names_the_extra(written, monkeypatch):
-    def missing(name):
-        raise names.with_extra(ModuleNotFoundError(name=name))
-
-    monkeypatch.setattr(braindecode_zarr.names, "extra_module", missing)
+    monkeypatch.setitem(sys.modules, "zarr", None)
     with pytest.raises(ImportError, match=r"braindecode_pars\[zarr\]"):
         datasets.load(written)

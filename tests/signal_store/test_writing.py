@@ -368,7 +368,7 @@ COARSE[0, :1000] = np.resize([-1.0, 1.0], 1000)
         ([NOISE, 2e-6 * NOISES[0]], r"recording-1.* 2e-11.* by 1e6"),  # scaled twice
         (
             [NOISE, NOISES[0], 1e3 * NOISES[1], NOISES[2]],
-            r"^1 of 4 .*: recording-2 \(subject 2\)\.",
+            r"all 4 .*: recording-2 \(subject 2\)\.",
         ),
     ],
 )

@@ -91,9 +91,9 @@ def of_subjects(scales, n_windows=6):
 @pytest.mark.parametrize("scale", [1e-3, 0.0])  # all channels are flat
 def test_recordings_with_a_unit_mismatch_are_named(scale):
     X, subjects = of_subjects([1, 1, scale, 3, 0.5])
-    with pytest.warns(UserWarning, match=r"1 of 5 .*: recording 3 \(subject P2\)\."):
+    with pytest.warns(UserWarning, match=r"all 5 .*: recording 3 \(subject P2\)\."):
         warn_of_amplitude_outliers(as_windows(X, groups=subjects))
-    with pytest.warns(UserWarning, match="1 of 5 .*20"):
+    with pytest.warns(UserWarning, match="all 5 .*20"):
         amplitude_range(as_windows(X, groups=subjects), compare=True)
 
 
