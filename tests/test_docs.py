@@ -13,10 +13,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-import pandas as pd
 import pytest
-import stored_scores
-from scipy import stats
 from support.page_commands import commands_of, parse
 
 from braindecode_pars import __version__
@@ -87,32 +84,6 @@ def test_the_code_of_the_readme_runs_and_prints(capsys):
     labels, scores = re.findall(r"\[([^]]*)\]", capsys.readouterr().out)
     assert (set(labels.replace("...", "").split())) <= {"0", "1", "2"}
     assert [0 <= float(score) <= 1 for score in scores.split()] == [True] * 6
-
-
-def test_differences_at_each_number_of_subjects():
-    rows = [
-        dict(method=method, n_train_subjects=n, subject=subject, seed=seed, value=value)
-        for method, gain in [("from scratch", 0.0), ("better", 0.1), ("worse", -0.1), ("same", 0.0)]
-        for n in (2, 4)
-        for subject in range(6)
-        for seed in range(3)
-        # Subjects and draws differ, and not between methods; only one subject's gain does.
-        for value in [gain * (n + (subject == 0)) + subject / 100 + seed / 10]
-    ]
-    same = dict(protocol="p", dataset="d", metric="kappa")
-    table = stored_scores.tests_against(pd.DataFrame(rows).assign(**same), "from scratch")
-    assert table[["method", "labeled subjects", stored_scores.HIGHER]].to_numpy().tolist() == [
-        [method, n, ahead]
-        for method, ahead in [("better", "6 of 6"), ("worse", "0 of 6"), ("same", "0 of 6")]
-        for n in ("2", "4")
-    ]
-    test = stats.ttest_1samp([0.3, *[0.2] * 5], 0)
-    low, high = test.confidence_interval()
-    assert table[stored_scores.DIFFERENCE].iloc[0] == f"+0.217 ({low:+.3f} to {high:+.3f})"
-    assert table[stored_scores.DIFFERENCE].iloc[5] == "+0.000 (+0.000 to +0.000)"
-    # The last step of Holm's correction that counts: four rows have smaller or equal p.
-    assert float(table[stored_scores.P_HOLM].iloc[0]) == pytest.approx(test.pvalue * 4, rel=0.05)
-    assert table[stored_scores.P_HOLM].tolist()[4:] == ["1", "1"]
 
 
 def python_blocks(page: Path) -> list[str]:

@@ -108,23 +108,6 @@ OTHER_TYPES = ("ecg", "eog", "emg", "stim", "misc", "mag")
 
 
 @pytest.mark.parametrize("name", ["embedder", "network"])
-def test_channels_without_eeg_are_ignored(name):
-    """Their type or only their name states it."""
-    model = small.fitted_on_recordings(name)
-    expected = small.output(model, small.dataset())
-    others = [f"X{i}" for i in range(len(OTHER_TYPES))]
-    windows = small.dataset(
-        names=(*NOT_EEG, "C3", *others, "C4"),
-        kinds=[*["eeg"] * (len(NOT_EEG) + 1), *OTHER_TYPES, "eeg"],
-    )
-    same_output(model, windows, expected)
-    same_output(model, epochs(windows), expected)
-    with pytest.warns(UserWarning, match="and 4 more"):  # ten of fourteen are named
-        new = small.make(name).fit(windows, small.targets_of(windows))
-    assert [channel["ch_name"] for channel in new.chs_info_] == ["C3", "C4"]
-
-
-@pytest.mark.parametrize("name", ["embedder", "network"])
 def test_another_sampling_rate_or_other_channels(name):
     model = small.fitted_on_recordings(name)
     with pytest.raises(ValueError, match=r"99 Hz.* 100 Hz"):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from make_encoder import command_of
-from support.small_estimators import same_weights
-from support.small_runs import small_config
-from synthetic_signals import NOISE, SyntheticSignals, pretrain_on
+from synthetic_signals import NOISE, SyntheticSignals
 
 from braindecode_pars.pretrained import load_encoder
 
@@ -55,21 +51,6 @@ def test_the_band_ends_at_half_of_a_low_sampling_rate():
 
 
 # Training -----------------------------------------------------------------------------------------
-
-
-def test_a_run_on_noise_has_no_subjects_and_resumes_only_on_the_same_signals(tmp_path):
-    source = SyntheticSignals(100, band=(0.5, 40), n_windows=20)
-    config = small_config(task="features", epochs=1, steps_per_epoch=2, window_seconds=(3.0, 2.0))
-    run = pretrain_on(source, tmp_path / "run", config)
-    card = load_encoder(run).card
-    assert (card.subjects, card.n_windows, card.sfreq) == ([], 20, 100)
-    assert card.preprocessing.known() == dict(sfreq=100.0, band=[0.5, 40.0], window_seconds=3.0)
-    encoder = load_encoder(pretrain_on(source, tmp_path / "again", config)).encoder
-    assert same_weights(encoder, load_encoder(run).encoder)
-    other_run = pretrain_on(source, tmp_path / "other", replace(config, seed=1))
-    assert not same_weights(load_encoder(other_run).encoder, encoder)
-    with pytest.raises(ValueError, match="checksum"):
-        pretrain_on(replace(source, knee=(0, 0)), run, config, resume=True)
 
 
 def test_the_default_settings_are_the_settings_of_the_encoder_small():

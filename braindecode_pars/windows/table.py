@@ -617,5 +617,16 @@ def is_name(values: np.ndarray) -> np.ndarray:
 
 
 def plain_array(values: Any) -> np.ndarray:
-    """Convert a tensor or a list to a NumPy array."""
+    """Convert a tensor or a list to a NumPy array.
+
+    Raises
+    ------
+    ValueError
+        If values are masked, because the mask would be lost.
+    """
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"{int(np.ma.count_masked(values))} of {np.size(values)} values are masked. Remove "
+            "their windows, or replace missing labels with None."
+        )
     return np.asarray(values.detach().cpu() if isinstance(values, torch.Tensor) else values)

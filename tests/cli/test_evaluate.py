@@ -327,27 +327,6 @@ def scores_on(tested, n_train_subjects, dataset="nights"):
     return pd.DataFrame([dict(subject=subject, **columns) for subject in tested])
 
 
-@pytest.mark.parametrize(
-    ("tested", "n_train", "trained"),
-    [
-        ([1, 2, 3, 4], 3, [2, 3, 4]),  # one held out at a time
-        ([4, "all"], 2, [1, 2]),  # fixed test subjects, and a part of the others
-    ],
-)
-def test_costs_are_those_of_the_largest_fit(nights, tmp_path, capsys, tested, n_train, trained):
-    methods = {"PARS [a]": classifier(), "log band power": LogBandPower()}
-    show_costs(methods, nights, scores_on(tested, n_train), tmp_path)
-    written = pd.read_csv(tmp_path / "costs.csv")
-    part = nights.split([[subject - 1 for subject in trained]])["0"]
-    expected = cost_table(methods, part)
-    assert written["pretraining_steps"][0] == expected["pretraining_steps"][0]
-    assert written["n_train_subjects"].tolist() == [len(trained)] * 2
-    printed = capsys.readouterr().out
-    assert "PARS [a]" in printed
-    assert f"{expected['parameters'][0]:,}" in printed
-    assert "dataset" not in printed
-
-
 def test_fixed_validation_subjects_come_beside_the_training_subjects(nights, tmp_path):
     windows = with_split(nights, {1: "valid", 2: "test", 3: "train", 4: "test"})
     methods = {

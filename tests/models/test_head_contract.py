@@ -1,4 +1,4 @@
-"""What open-eeg-bench 0.6.0 asks of a model: its constructor, its last layer, its weights, LoRA.
+"""What open-eeg-bench 0.6.0 asks of a model: its constructor, its last layer, its weights.
 
 Its code is repeated here, of ``head.py``, ``backbone.py`` and ``finetuning.py``: the package itself
 installs wandb and more. The rate is that of ``small``; the benchmark's data are at 100 Hz.
@@ -89,20 +89,3 @@ def test_frozen_trains_the_last_layer_alone(build, x):
     changed = {n for n, tensor in model.state_dict().items() if not torch.equal(tensor, before[n])}
     assert changed
     assert all(name.startswith(f"{HEAD}.") for name in changed)
-
-
-def test_lora_adapts_all_linear_layers(build, x):
-    peft = pytest.importorskip("peft", reason="LoRA of open-eeg-bench is that of peft")
-    model = build().eval()
-    plain = model(x)
-    config = peft.LoraConfig(
-        r=16, lora_alpha=32, target_modules="all-linear", modules_to_save=[HEAD], bias="none"
-    )
-    adapted = peft.get_peft_model(model, config).eval()
-    trained = {name for name, p in adapted.named_parameters() if p.requires_grad}
-    assert any("lora_A" in name for name in trained)
-    assert all("lora_" in name or HEAD in name for name in trained)
-    torch.testing.assert_close(adapted(x), plain)  # adapters begin with zero
-    nn.functional.cross_entropy(adapted(x), torch.tensor([0, 1, 0, 1])).backward()
-    moved = [n for n, p in adapted.named_parameters() if p.grad is not None and p.grad.any()]
-    assert any("lora_B" in name and ".encoder." in name for name in moved)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 #: Packages that are not imported: of the extras, of tests of other parts, and torchmetrics.
-BLOCKED = ("accelerate", "dask", "distributed", "edfio", "eeglabio", "peft")
+BLOCKED = ("accelerate", "dask", "distributed", "edfio", "eeglabio")
 BLOCKED += ("pyriemann", "rich", "selfeeg", "statsmodels", "torchmetrics", "typer")
 
 #: Folders with tests of the core -> files in which tests also use other parts of the package.
