@@ -192,9 +192,16 @@ class Prepare(nn.Module):
         self.input_format, self.sfreq = input_format, known_rate(sfreq)
         # A ratio with a large denominator would need a resampling kernel of hundreds of megabytes.
         # A relative error of 1e-4 is about half a sample in a window of 30 s.
-        exact = Fraction(input_format.sfreq) / Fraction(self.sfreq)
+        exact = Fraction(float(input_format.sfreq)) / Fraction(float(self.sfreq))
         candidates = (exact.limit_denominator(maximum) for maximum in (10, 100, 1000, 10_000))
-        self.ratio = next(ratio for ratio in candidates if abs(ratio / exact - 1) < 1e-4)
+        ratio = next((ratio for ratio in candidates if abs(ratio / exact - 1) < 1e-4), None)
+        if ratio is None:
+            raise ValueError(
+                f"Windows at {self.sfreq:g} Hz cannot be resampled to {input_format.sfreq:g} Hz, "
+                "the sampling rate of the network. Check that sfreq is in Hz, or resample the "
+                f"recordings with raw.resample({input_format.sfreq:g})."
+            )
+        self.ratio = ratio
         channels, is_fixed = input_format.channels, input_format.all_channels
         if channels is not None and not names:
             raise ValueError(
@@ -218,10 +225,11 @@ class Prepare(nn.Module):
         length = -(-n_times * numerator // denominator)  # rounded up, as in torchaudio
         low, high = max(required.shortest, required.multiple), required.longest or math.inf
         if length % required.multiple or not low <= length <= high:
+            maximum = f" to {required.longest / required.sfreq:g}" if required.longest else ""
             raise ValueError(
                 f"The network does not accept windows of {n_times / self.sfreq:g} s ({length} "
                 f"samples at {required.sfreq:g} Hz): it accepts windows of "
-                f"{low / required.sfreq:g} to {high / required.sfreq:g} s, in steps of "
+                f"{low / required.sfreq:g}{maximum} s, in steps of "
                 f"{required.multiple / required.sfreq:g} s. Create windows with an accepted length."
             )
         n_chans = n_chans if self.weights is None else len(self.weights)
@@ -346,7 +354,7 @@ def read_weights(
     imports and calls any function that the configuration names.
     """
     file = Path(source).expanduser()
-    if file.suffix in _ENDINGS:
+    if file.suffix in _ENDINGS or file.is_file():
         return _tensors_in(file), {}
     folder = model_files.model_folder(source)
     config, params = folder / "config.json", {}

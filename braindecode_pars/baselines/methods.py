@@ -227,6 +227,11 @@ def make_methods(
     encoders = {} if encoder is None else dict(encoders)
     if subject_centering:
         settings["recenter"] = "subject"
+        if published := [name for name in names if ":" in name and _network(name)]:
+            raise ValueError(
+                f"{published[0]} requires signals in volts, but subject_centering=True whitens the "
+                f"signals. Remove {published[0]}, or use subject_centering=False."
+            )
     all_methods = _classifiers(names, encoders, settings, equal_sizes)
     named_methods = [*(_centered(all_methods, settings) if subject_centering else all_methods)]
     displayed_names = [name for name, _ in named_methods]

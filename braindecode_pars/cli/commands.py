@@ -19,6 +19,7 @@ from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.terminal import (
     RESUME,
     ConsoleHandler,
+    named_pairs,
     pairs,
     show,
     values,
@@ -265,8 +266,8 @@ def study(
 
     study_options = {name: options.pop(name) for name in _STUDY_TYPES if name in options}
     if "encoders" in study_options:
-        encoders = pairs(study_options["encoders"], "--encoder", "NAME=FOLDER")
-        study_options["encoders"] = dict(encoders)
+        encoders = named_pairs(study_options["encoders"], "--encoder", "NAME=FOLDER")
+        study_options["encoders"] = encoders
     if quick or thorough:
         study_options["effort"] = "quick" if quick else "thorough"
     reading = reading_of(folder, options)
@@ -456,6 +457,8 @@ def fit(
             "--method trains a new encoder, so it cannot be combined with --encoder or "
             "--few-labels. Omit --method."
         )
+    if few_labels and "random_state" in options:
+        raise typer.BadParameter("--seed does not apply to --few-labels. Omit --seed.")
     method = "few-labels" if few_labels else method or "pars"
     if method not in (*TASKS, "scratch", "few-labels") and not names_file(method):
         raise typer.BadParameter(

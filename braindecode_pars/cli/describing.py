@@ -58,13 +58,14 @@ def find_corpora(
     names = [name for name, _ in folders]
     for name in names:
         checks.choice(*datasets.RECIPES).check("--recipe", name)
-    if unknown := [key for key in settings if key.partition(".")[0] not in names]:
+    if unknown := [key for key in settings if "." not in key or key.partition(".")[0] not in names]:
         raise ValueError(
             f"Invalid --set {unknown[0]}: expected NAME.KEY=VALUE, where NAME is a recipe given "
             f"with --recipe ({', '.join(names)})."
         )
     excluded_folders = [path for path in exclude if path.is_dir()]
-    lists = [path.read_text().split() for path in exclude if not path.is_dir()]
+    texts = [path.read_text() for path in exclude if not path.is_dir()]
+    lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
     # Without a corpus that shares subjects with other corpora, the recipe refuses the folders.
     with_folders = [name for name in names if datasets.RECIPES[name].leave_out] or names
     corpora: list[Any] = []

@@ -16,7 +16,7 @@ from braindecode.datasets import BaseConcatDataset
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
 from braindecode_pars._common import checks, files, model_files, subjects, tables
 from braindecode_pars.baselines.methods import shown_name
-from braindecode_pars.cli.terminal import pairs, print_frame, show, value_of, values
+from braindecode_pars.cli.terminal import named_pairs, print_frame, show, value_of, values
 from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import splitting
 
@@ -60,11 +60,12 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
     Raises
     ------
     ValueError
-        If there are several encoders and an encoder has no name.
+        If there are several encoders and an encoder has no name, or two have the same name.
     """
-    if options and len(options) == 1 and "=" not in options[0]:
+    options = options or []
+    if len(options) == 1 and ("=" not in options[0] or Path(options[0]).is_dir()):
         return {"pretrained": options[0]}
-    return dict(pairs(options, "--encoder", "NAME=FOLDER"))
+    return named_pairs(options, "--encoder", "NAME=FOLDER")
 
 
 def find_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:

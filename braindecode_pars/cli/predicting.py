@@ -199,6 +199,8 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
                 f"training subject: {checks.format_list(seen.tolist())}. If the subject is the "
                 "same, these predictions do not indicate the accuracy on new subjects."
             )
+    if n_failed == n_recordings:
+        return
     show(
         f"Results written to {file.parent}. For each predicted recording: a table, BIDS events, a "
         f"figure and a scrollable page. For all recordings: {file.name} with sleep statistics and "

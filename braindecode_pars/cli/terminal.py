@@ -193,7 +193,8 @@ def print_frame(
     def text(value: Any) -> str:
         if isinstance(value, str):
             return value
-        return f"{value:,.0f}" if value == round(value) else f"{value:.3g}"
+        is_rounded = value == round(value) or abs(value) >= 100
+        return f"{value:,.0f}" if is_rounded else f"{value:.3g}"
 
     drawn = Table(title=title or None, show_header=header, min_width=len(title) + 2)
     for i, name in enumerate(table):
@@ -231,3 +232,11 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
         if not equals:
             raise ValueError(f"Invalid {name} {key!r}: expected {form}.")
     return [(key, text) for key, _, text in split]
+
+
+def named_pairs(options: list[str] | None, name: str, form: str) -> dict[str, str]:
+    """Return texts by key, see :func:`pairs`. Raises a ValueError if a key occurs twice."""
+    texts = pairs(options, name, form)
+    if len(dict(texts)) < len(texts):
+        raise ValueError(f"{name} has a name twice: {' '.join(options or ())}. Use unique names.")
+    return dict(texts)

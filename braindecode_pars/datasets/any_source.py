@@ -86,7 +86,9 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     """
     source, place = str(source), Path(source if path is None else path)
     read: Callable[..., BaseConcatDataset]
-    if source in _WITHOUT_FOLDER and path is None:
+    if source in _WITHOUT_FOLDER and path is not None:
+        raise ValueError(f"path (--data) must be omitted for the dataset {source!r}, got {path}.")
+    if source in _WITHOUT_FOLDER:
         read = _WITHOUT_FOLDER[source]
     elif names.lazy("datasets.is_store")(place):
         read = partial(load_store, place)

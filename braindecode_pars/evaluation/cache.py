@@ -6,6 +6,7 @@ scikit-learn. Changes in user code are not detected, except in the file of a pre
 specified as FILE.py:CLASS. Delete ``cache/`` in the folder of the results after changing your code.
 """
 
+import copy
 import hashlib
 import random
 import re
@@ -289,9 +290,12 @@ def _described_object(value: Any) -> Any:
         state = {k: v for k, v in vars(value).items() if k not in _MODULE_ATTRIBUTES}
         return f"{name} {digest(_described(state))}"
     try:
-        return f"{name} {joblib.hash(value)}"
+        checksums = {joblib.hash(value), joblib.hash(copy.deepcopy(value))}
     except Exception as error:  # pickle and methods of the object can raise any exception
         raise ValueError(f"{name} cannot be pickled") from error
+    if len(checksums) > 1:  # for example, an object with a torch tensor
+        raise ValueError(f"a copy of {name} differs from the original")
+    return f"{name} {checksums.pop()}"
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:

@@ -558,7 +558,10 @@ class ControlSignals(TransformerMixin, BaseEstimator):
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
-        return windows.read_by([window.astype(np.float32) for window in self._changed(windows)])
+        changed = [window.astype(np.float32) for window in self._changed(windows)]
+        # Processes of joblib share one array, but copy a list of windows.
+        have_one_shape = len({window.shape for window in changed}) == 1
+        return windows.read_by(np.stack(changed) if have_one_shape else changed)
 
     def _changed(self, windows: table.Windows) -> Iterator[np.ndarray]:
         """Return an iterator over the changed windows, each of shape (n_chans, n_times)."""

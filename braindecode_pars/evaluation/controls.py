@@ -309,6 +309,11 @@ def control_gains(
         raise ValueError(
             f"The scores do not contain the method against={against!r}. Use one of {available}."
         )
+    if UNCHANGED not in rows["control"].tolist():
+        raise ValueError(
+            f"The scores contain no rows with control {UNCHANGED!r}, the recorded signals. Add the "
+            "rows of these signals."
+        )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)

@@ -254,8 +254,12 @@ def pairs_of(
             f"{', '.join(methods) or 'none'}. Add the scores of another method."
         )
     checks.optional(checks.choice(*methods)).check("against", against)
-    # A subject must not have scores of several protocols or numbers of training subjects.
-    tables.check_once(means, "scores", ["dataset", "method", "subject"])
+    if means.duplicated(["dataset", "method", "subject"]).any():
+        numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
+        raise ValueError(
+            "A subject has several scores of the same method, from several protocols or numbers of "
+            f"training subjects ({numbers}). Select the rows of one protocol and one number."
+        )
     if against is None:
         return selected, list(combinations(methods, 2))
     return selected, [(method, against) for method in methods if method != against]

@@ -353,6 +353,9 @@ def transfer(
     """
     rule = checks.ParameterRule("a non-empty dict from name to windows dataset", (Mapping,), bool)
     rule.check("datasets", datasets)
+    by_dataset = checks.optional(checks.instance("a dict from name of dataset", Mapping))
+    by_dataset.check("cv", cv)
+    by_dataset.check("test_subjects", test_subjects)
     cv, test_subjects = cv or {}, test_subjects or {}
     if unknown := {*cv, *test_subjects} - {*datasets}:
         raise ValueError(

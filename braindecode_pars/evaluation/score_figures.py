@@ -105,10 +105,12 @@ def label_efficiency(
     if logarithmic:
         ax.set_xscale("log")
     positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
-    # No tick that is too close to the next tick
-    gaps = np.diff(positions, append=np.inf)
-    ticks = np.asarray(sizes)[gaps >= 0.07 * np.ptp(positions)]
-    ax.set_xticks(ticks, [f"{size:g}" for size in ticks])
+    # From the largest number to the smallest, without ticks that are too close to the previous tick
+    ticks = [len(sizes) - 1]
+    for i in reversed(range(len(sizes) - 1)):
+        if positions[ticks[-1]] - positions[i] >= 0.07 * np.ptp(positions):
+            ticks.append(i)
+    ax.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:g}" for i in ticks])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("number of labeled training subjects")
     style.draw_legend(ax, is_new=is_new, handlelength=3)

@@ -359,7 +359,8 @@ class LabeledWindows(Splitter):
             raise ValueError(f"Pass either n_windows or minutes, got {amounts}.")
         name = "n_windows" if self.minutes is None else "minutes"
         amounts = np.atleast_1d(getattr(self, name)).tolist()
-        check_list(name, amounts, checks.number("of at least 0", lambda amount: amount >= 0))
+        is_number = checks.number("of at least 0", lambda amount: amount >= 0)
+        check_list(name, amounts, checks.integer(0) if name == "n_windows" else is_number)
         for subject in self._subjects_to_test(corpus):
             subject_windows = corpus.in_time(subject)
             rows = subject_windows[corpus.labeled[subject_windows]]
@@ -387,6 +388,11 @@ class LabeledWindows(Splitter):
             available = np.setdiff1d(np.arange(len(corpus.groups)), subject_windows)
             train_windows = np.setdiff1d(available, unused)
             n = len(corpus.subjects_of(train_windows[corpus.labeled[train_windows]]))
+            if not n:
+                raise ValueError(
+                    f"No labeled subject remains for training except the test subject {subject}. "
+                    "Calibration requires labeled windows of at least 2 subjects."
+                )
             for amount in amounts:
                 train = np.union1d(train_windows, rows[required <= amount])
                 yield Split(train, np.sort(test), available, n, columns={name: amount})

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import check_consistent_length
 
 from braindecode_pars._common import checks, tables
@@ -311,8 +311,10 @@ def check_arguments(
     checks.instance("a dict from method name to estimator", Mapping).check("estimators", estimators)
     check_list("estimators", list(estimators), checks.instance("method names as strings", str))
     for method, estimator in estimators.items():
-        is_instance = hasattr(estimator, "__sklearn_tags__") and not isinstance(estimator, type)
-        if not is_instance or not is_classifier(estimator):
+        methods = ("fit", "predict", "get_params")
+        is_instance = all(hasattr(estimator, name) for name in methods)
+        is_instance &= not isinstance(estimator, type)
+        if not is_instance or (hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)):
             raise TypeError(
                 f"estimators[{method!r}] must be an instance of a scikit-learn classifier, got "
                 f"{estimator!r}. To predict numbers, use scikit-learn's cross_val_predict and "
@@ -334,7 +336,7 @@ def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> Non
         raise TypeError(f"{name} must be a list, got {values!r}.")
     for value in values:
         rule.check(name, value)
-    if not values or len(set(values)) < len(values):
+    if len(values) == 0 or len(set(values)) < len(values):
         text = ", ".join(map(str, values)) or "an empty list"
         raise ValueError(f"{name} must contain at least one value, and no value twice, got {text}.")
 
@@ -347,6 +349,8 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     ValueError
         If no subject is requested, a subject is duplicate, or a subject is not available.
     """
+    if isinstance(requested, str) or not isinstance(requested, Iterable):
+        raise ValueError(f"{name} must be a list of subjects, got {requested!r}.")
     requested, available = [normalized(subject) for subject in requested], list(available)
     if not requested or len(set(available).intersection(requested)) < len(requested):
         options = checks.format_list(list(map(repr, available)), max_items=20)

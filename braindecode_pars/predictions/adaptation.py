@@ -110,4 +110,6 @@ def labeled_segments(
             f"{checks.format_list([*map(str, recordings)])}."
         )
     labeled_files = label_files.labels_of_files(rows, Path(), [*recordings], column)
-    return {entry.file: entry.segments for entry in labeled_files}
+    # A recording without a row is unlabeled; its own annotations are not read.
+    segments: dict[Path, Any] = dict.fromkeys(recordings, ())
+    return segments | {entry.file: entry.segments for entry in labeled_files}

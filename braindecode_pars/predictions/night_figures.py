@@ -428,7 +428,7 @@ def night_page(
         names = [*probabilities]
         # Segments without a prediction are in the row below the classes.
         rows = segments["row"].fillna(len(names)).astype(int)
-        lengths = (segments["stop"] - segments["onset"]) / 60
+        lengths = segments["duration"] / 60  # NaN for gaps between windows
         series[kind] = dict(
             rows=rows.tolist(),
             probabilities=probabilities.to_numpy().tolist(),

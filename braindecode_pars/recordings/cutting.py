@@ -147,6 +147,8 @@ def fixed_windows(
     """
     check_positive(seconds=seconds)
     length = round(seconds * raw.info["sfreq"])  # in samples
+    if not length:
+        raise ValueError(f"seconds={seconds} is shorter than one sample. Use longer windows.")
     segments = continuous_segments(raw)
     segment_starts = [np.arange(start, stop - length + 1, length) for start, stop in segments]
     if not sum(map(len, segment_starts)):

@@ -381,7 +381,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
         files: dict[str, dict[str, PurePath]] = {}  # by subject and ending
         for path, name in guesses.items():
             if match := re.fullmatch(rule + _SUFFIX, name, re.IGNORECASE):
-                files.setdefault(match["subject"], {})[match["ending"].lower()] = path
+                ending = name.removeprefix(match["subject"]).lower()
+                files.setdefault(match["subject"], {})[ending] = path
         counts = Counter(frozenset(subject_files) for subject_files in files.values())
         for subject, subject_files in files.items():
             if len(subject_files) > 1 and counts[frozenset(subject_files)] >= n_subjects:

@@ -8,6 +8,7 @@ as "bad; noisy", and refuses tables that list the channels in another order.
 
 import os
 import re
+from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     Raises
     ------
     ValueError
-        If a folder contains two matching tables with the same number of entities.
+        If a folder contains two matching tables with the same number of entities, or only a table
+        whose entities are spelled differently, such as run-01 instead of run-1.
     """
     stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
@@ -53,17 +55,23 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
         parts = {path: {*path.name.split("_")[:-1]} for path in tables}
         n_entities = {path: len(part) for path, part in parts.items() if part <= entities}
         matches = [path for path, n in n_entities.items() if n == max(n_entities.values())]
-        if len(matches) > 1:
+        similar = [path for path, part in parts.items() if _plain(part) <= _plain(entities)]
+        if len(matches) > 1 or (similar and not matches):
             raise ValueError(
-                f"{' and '.join(map(str, sorted(matches)))} may belong to {recording.name}. Remove "
-                "or rename the tables that do not belong to this recording, or add a table named "
-                f"{table.name}."
+                f"{' and '.join(map(str, sorted(matches or similar)))} may belong to "
+                f"{recording.name}. Remove or rename the tables that do not belong to this "
+                f"recording, or add a table named {table.name}."
             )
         if matches:
             return matches[0]
         if not re.match(r"sub-|ses-|i?eeg$|meg$", folder.name):
             break
     return None
+
+
+def _plain(entities: Iterable[str]) -> set[str]:
+    """Return BIDS entities in lower case and without leading zeros: Run-01 becomes run-1."""
+    return {re.sub(r"-0+(?=\d)", "-", entity).casefold() for entity in entities}
 
 
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
@@ -104,11 +112,11 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     ['rest']
     """
     here = Path(file).expanduser()
-    places = dict.fromkeys(path.absolute() for path in (folder / here, here))
-    paths = [path for path in places if os.path.lexists(path)]
+    places = {os.path.realpath(path): path.absolute() for path in (folder / here, here)}
+    paths = [path for path in places.values() if os.path.lexists(path)]
     if not paths:
         raise FileNotFoundError(
-            f"The table {' or '.join(map(str, places))} does not exist. Correct the path."
+            f"The table {' or '.join(map(str, places.values()))} does not exist. Correct the path."
         )
     path, *others = paths
     if others:
@@ -155,9 +163,9 @@ def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
 
 
 #: Words in column names that indicate the start of an event.
-_BEGIN = "beg|begin|start|onset|time|stamp|epoch|latency|sample|second|sec"
+_BEGIN = "beg|begin|beginning|start|onset|time|stamp|epoch|latency|sample|second|sec"
 #: Words in column names that indicate the end or the duration of an event.
-_EXTENT = "end|stop|finish|offset|length|duration|dur"
+_EXTENT = "end|ending|stop|finish|offset|length|duration|dur"
 #: A word of either kind.
 _TIME = f"({_BEGIN}|{_EXTENT})"
 #: Column names that contain only these words, such as "start_time".
@@ -214,8 +222,10 @@ def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
     Onsets are in seconds relative to the first sample.
     """
     events = read_table(table, table.parent)
-    for name in ("onset",) if marks_only else ("onset", "trial_type"):
-        if name not in events:
+    if marks_only and "onset" not in events:
+        return mne.Annotations([], [], [])
+    for name in ("onset", "trial_type"):
+        if name not in events and not marks_only:
             raise ValueError(
                 f"{table} must have a column {name!r}, got the columns "
                 f"{checks.format_list([*events])}."

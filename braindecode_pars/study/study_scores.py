@@ -190,7 +190,8 @@ def predict(
     if not hasattr(fitted, "predict_proba"):
         return np.eye(len(classes))[np.searchsorted(classes, fitted.predict(windows[test]))]
     probabilities = np.zeros((len(test), len(classes)))
-    probabilities[:, present] = fitted.predict_proba(windows[test])
+    columns = np.searchsorted(classes, fitted.classes_)
+    probabilities[:, columns] = fitted.predict_proba(windows[test])
     return probabilities
 
 

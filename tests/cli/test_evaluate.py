@@ -255,12 +255,17 @@ def test_test_subjects_may_have_their_corpus_in_front(nights):
         find_subjects(windows, ["home:1"])
 
 
-def test_names_of_encoders():
+def test_names_of_encoders(tmp_path):
+    folder = tmp_path / "a=b"
+    folder.mkdir()
     assert encoders_of(None) == {}
+    assert encoders_of([str(folder)]) == {"pretrained": str(folder)}
     assert encoders_of(["small"]) == {"pretrained": "small"}
     assert encoders_of(["A=run1", "B=small"]) == {"A": "run1", "B": "small"}
     with pytest.raises(ValueError, match="small"):
         encoders_of(["A=run1", "small"])
+    with pytest.raises(ValueError, match="A=run1 A=run2"):
+        encoders_of(["A=run1", "A=run2"])
 
 
 def test_named_encoders_replace_pretraining_in_every_fold():

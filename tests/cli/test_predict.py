@@ -329,8 +329,10 @@ def test_adapted_predictions_are_those_of_python(nights, undrawn, tmp_path):
     clf = FewLabelsClassifier.load(model)
     stages = [class_texts(clf)[code] for code in nights.datasets[0].metadata["target"]]
     table, (file, further) = tmp_path / "labels.csv", (tmp_path / f"P{i}_raw.fif" for i in (8, 9))
-    for recording in (file, further):  # the table has no rows of the further recording
-        save(nights.datasets[0].raw, recording)
+    save(nights.datasets[0].raw, file)
+    # The table has no rows of the further recording, whose own annotations are not read.
+    scored = mne.Annotations(30.0 * np.arange(len(stages)), 30.0, stages)
+    save(nights.datasets[0].raw.copy().set_annotations(scored), further)
     columns = dict(onset=30.0 * np.arange(len(stages)), duration=30.0, stage=stages)
     rows = pd.DataFrame({"file": file.name, **columns})
     others = [rows.assign(file=name) for name in ("P10_raw", "disk2/P01.edf")]  # not predicted

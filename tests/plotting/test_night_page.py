@@ -81,8 +81,7 @@ def test_the_page_needs_nothing_else_and_has_the_numbers_as_text(tmp_path):
     assert "Minutes of each class: W 0.3, R 0.0, N1 0.7." in svg.get("aria-label")
     rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', text)
     assert rows[:2] == [("W", "0.7", "0.3"), ("R", "0.0", "0.0")]
-    # A gap between windows is not predicted either.
-    assert rows[2:] == [("N1", "0.3", "0.7"), ("not predicted", "0.7", "0.7")]
+    assert rows[2:] == [("N1", "0.3", "0.7"), ("not predicted", "0.3", "0.3")]
     changes = re.findall(r'<tr><td>(.*?)</td><td>(.*?)</td><td class="word">(.*?)</td>', text)
     assert changes[1:] == [("0:00:20", "0:00:40", "N1"), ("0:01:20", "0:01:40", "N1")]
     assert "<li>missing channels: C3, C4</li>" in text

@@ -107,6 +107,7 @@ def test_a_missing_value_is_no_class_and_numbers_have_one_form(missing, tmp_path
     [
         *(["start", "duration"], ["StartTime", "Duration"], ["onset", "end"], ["onset_s", "dur_s"]),
         *(["onset", "length (s)"], ["epoch"], ["Time [s]"], ["from", "to"], ["Latency"]),
+        ["beginning", "ending"],
         *(["tmin", "tmax"], ["Seizure Start"], ["t", "value"], ["startIdx", "endIdx"]),
     ],
 )

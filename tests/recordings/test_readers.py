@@ -110,6 +110,9 @@ def test_which_table_belongs_to_a_recording(tmp_path):
     table_at(tmp_path / "sub-03", "eeg/sub-03_task-rest_events.tsv")
     with pytest.raises(ValueError, match=r"sub-03_run-1_events.*sub-03_task-rest_events"):
         table_beside(tmp_path / "sub-03/eeg/sub-03_task-rest_run-1_eeg.edf", "events")
+    table_at(tmp_path / "sub-04", "eeg/sub-04_run-01_events.tsv")
+    with pytest.raises(ValueError, match=r"sub-04_run-01_events"):
+        table_beside(tmp_path / "sub-04/eeg/sub-04_run-1_eeg.edf", "events")
 
 
 @pytest.mark.parametrize(
