@@ -219,6 +219,8 @@ class TrainingNet(skorch.NeuralNet):
     @property
     def compute_device(self) -> torch.device:
         """Device of the training."""
+        if self.device is None:  # the module is not moved by skorch
+            return next(self.module_.parameters()).device
         return torch.device(self.device)
 
     def _validate_params(self) -> None:

@@ -585,6 +585,10 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     try:
         hub = names.extra_module("huggingface_hub")
         return Path(hub.snapshot_download(repo_id, allow_patterns=PATTERNS, **options))
+    except ImportError:
+        if download:
+            raise
+        raise FileNotFoundError(f"{source} is not an existing folder.") from None
     except Exception as error:  # the Hub and the network raise errors of many types
         if not download:
             raise FileNotFoundError(

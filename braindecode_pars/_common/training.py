@@ -1,7 +1,9 @@
 """Callbacks for training: learning rate schedule, progress bar, warnings, and training history."""
 
+import io
 import logging
 import math
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -131,9 +133,15 @@ class ProgressBar(tqdm.auto.tqdm):
     #: Earliest time of the next line in a log file.
     _next_line = 0.0
 
+    def __init__(self, *arguments: Any, **options: Any):
+        if options.get("file") is None and sys.stderr is None:  # in a service without a terminal
+            options["file"] = io.StringIO()
+        super().__init__(*arguments, **options)
+
     @property
     def _is_drawn(self) -> bool:
-        return _IS_WIDGET or self.fp.isatty()
+        # A log may only have the methods write and flush.
+        return _IS_WIDGET or getattr(self.fp, "isatty", lambda: False)()
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line to a log file (once per interval, and if ``pos`` is 0)."""

@@ -1,7 +1,7 @@
 """PARSEmbedder, and the base class of all estimators that pretrain an encoder."""
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -395,7 +395,9 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         """
         validation.check_is_fitted(self)
         if self.pooling_ == checks.AUTO:  # after from_pretrained
+            expected = replace(self.preprocessing_, scale=None, channels=None, window_seconds=None)
             self._begin(X, source=cards.Pretrained(self.encoder_, self.encoder_card_, None))
+            self.preprocessing_ = expected
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
         output = self.layer, self.pooling_, tuple(ch["ch_name"] for ch in self.chs_info_ or ())

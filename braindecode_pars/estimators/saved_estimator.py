@@ -139,7 +139,8 @@ def from_pretrained(
     device, strict
         As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
     **download
-        Options of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``token``.
+        Options of ``huggingface_hub.snapshot_download``: ``revision``, ``cache_dir``,
+        ``force_download``, ``local_files_only`` and ``token``.
 
     Returns
     -------
@@ -159,6 +160,8 @@ def from_pretrained(
     >>> PARSEmbedder.from_pretrained("small").sfreq_
     128.0
     """
+    if unknown := download.keys() - network_files.HUB_ARGUMENTS:
+        raise TypeError(f"from_pretrained() got an unexpected keyword argument {min(unknown)!r}.")
     folder = model_files.model_folder(source, download=True, **download)
     if cls._kind == model_files.EMBEDDER and cls._kind not in model_files.kinds_in(folder):
         return cls._with_encoder(source, saved.load_encoder(folder, strict=strict), device)
@@ -264,7 +267,7 @@ def _parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
         if name == "pretext":  # the name of a registered task, or of a class in a file
             task = find_task(value) if checks.names_file(value) else value
             task_name = getattr(task, "name", "") if isinstance(task, type) else ""
-            value = task_name if PRETEXT_TASKS.get(task_name) is task else value
+            value = task_name if task_name and PRETEXT_TASKS.get(task_name) is task else value
         elif name == "preprocessing" and value is not None:
             value = Preprocessing.of(value).known()
         elif isinstance(value, np.generic):

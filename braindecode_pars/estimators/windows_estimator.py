@@ -585,7 +585,11 @@ def computed_once(
     places = list(zip(windows.places(), lengths, strict=True))
     missing = [i for i, place in enumerate(places) if place not in rows]
     if missing:
-        features = compute(windows.take(missing))
+        try:
+            features = compute(windows.take(missing))
+        except ValueError:
+            compute(windows)  # raises the error with the number of the window in X
+            raise
         for n, i in enumerate(missing):
             rows[places[i]] = {name: values[n] for name, values in features.items()}
         # Keep a reference to the windows, so that a memory address, which identifies a window, is

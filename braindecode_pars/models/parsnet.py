@@ -382,6 +382,19 @@ class PARSNet(EEGModuleMixin, nn.Module):
             )
         return None
 
+    def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
+        """Return the model summary of braindecode.
+
+        If ``n_times`` is unknown, the summary is computed for a window of at least one patch.
+        """
+        n_times = self._n_times
+        if _inferred(lambda: self.n_times) is None:
+            self._n_times = max(200, self.encoder.patch_size)
+        try:
+            return super().get_torchinfo_statistics(*arguments, **options)
+        finally:
+            self._n_times = n_times
+
     def reset_head(self, n_outputs: int) -> None:
         """Replace ``final_layer`` by a new layer with random weights.
 

@@ -1,5 +1,6 @@
 """Shared style of all figures: colors, markers, classes, axes and legends; saving of figures."""
 
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -119,14 +120,24 @@ def shade(lightness: float) -> str:
 
 
 def named_artists(ax: Axes) -> dict[str, Any]:
-    """Return the artists of axes that have a label, by label."""
-    handles, labels = ax.get_legend_handles_labels()
-    return dict(zip(labels, handles, strict=True))
+    """Return the artists of axes that have a label, by label.
+
+    Unlike in matplotlib, labels that begin with "_" are included, except for the labels that
+    matplotlib sets itself.
+    """
+    artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
+    by_name = {str(artist.get_label()): artist for artist in artists}
+    unnamed = re.compile("_(child|container)[0-9]+|_nolegend_|")
+    return {name: artist for name, artist in by_name.items() if not unnamed.fullmatch(name)}
 
 
 def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Legend:
-    """Draw a legend of axes or a figure, without a frame."""
-    return owner.legend([*handles.values()], [*handles], frameon=False, **options)
+    """Draw a legend of axes or a figure; names are shown verbatim, even with "_" and "$"."""
+    places = [str(i) for i in range(len(handles))]
+    legend = owner.legend([*handles.values()], places, frameon=False, **options)
+    for text, name in zip(legend.get_texts(), handles, strict=True):
+        text.set(text=name, parse_math=False)
+    return legend
 
 
 def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:

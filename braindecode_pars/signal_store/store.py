@@ -523,6 +523,8 @@ class SignalStore:
 
     def _as_list(self, subjects: Iterable) -> list:
         """Return subjects as a list after checking that the store contains them."""
+        if isinstance(subjects, str):
+            raise TypeError(f"subjects must be a list of subjects, got the string {subjects!r}.")
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(

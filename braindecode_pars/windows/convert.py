@@ -382,6 +382,12 @@ def _table(part: _Part) -> Windows:
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
     """Convert labels or subjects to an array, and check that it has one entry per window."""
+    is_list = isinstance(values, Sequence) and not isinstance(values, str)
+    if not is_list and not hasattr(values, "__array__"):  # for example a dict
+        raise ValueError(
+            f"{name} must be an array or a list with one entry per window ({n_windows}), got "
+            f"{values!r}."
+        )
     values = as_column(values)
     if values.shape == (n_windows, 1):
         values = column_or_1d(values, warn=True)

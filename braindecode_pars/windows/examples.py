@@ -97,8 +97,9 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         # A list contains corpora, or it contains windows or tuples (window, label, ...).
         inputs: list[Any] = [dataset]
         if isinstance(dataset, list | tuple) and dataset:
-            is_corpus = isinstance(dataset[0], list | tuple | np.ndarray | torch.Tensor)
-            inputs = inputs if is_corpus else [*dataset]
+            first = dataset[0]
+            is_window = isinstance(first, list | tuple) or getattr(first, "ndim", 0) == 2
+            inputs = inputs if is_window else [*dataset]
         inputs = [x if convert.is_continuous(x) else convert.as_windows(x) for x in inputs]
         known = [corpus for corpus in inputs if isinstance(corpus, table.Windows)]
         lengths = [n_times] if n_times else [windows[:1].shortest() for windows in known]

@@ -96,19 +96,23 @@ def _step_of(record: Any) -> Step | None:
 
     A step that multiplies EEG by a factor is returned as ``rescale`` with the argument ``factor``.
     """
-    if isinstance(record, Mapping):
-        name, kwargs = record.get("fn"), record.get("kwargs") or {}
-    else:  # recorded by this package, or read from a JSON file
-        name, kwargs = record
-    if not name:  # a class of braindecode: convert SetEEGReference to set_eeg_reference
-        name = record["__class_path__"].rpartition(".")[2]
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    if name == "rescale":
-        scalings = kwargs["scalings"]
-        factor = scalings.get("eeg") if isinstance(scalings, Mapping) else scalings
-        return None if factor is None else (name, {"factor": factor})
-    if name == "numpy.multiply" and "factor" in kwargs:
-        return "rescale", {"factor": kwargs["factor"]}
+    try:
+        if isinstance(record, Mapping):
+            name, kwargs = record.get("fn"), record.get("kwargs") or {}
+        else:  # recorded by this package, or read from a JSON file
+            name, kwargs = record
+        if not name:  # a class of braindecode: convert SetEEGReference to set_eeg_reference
+            name = record["__class_path__"].rpartition(".")[2]
+            name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    except (KeyError, TypeError, ValueError):  # written by another program
+        return None
+    if name in ("rescale", "numpy.multiply"):
+        factor = kwargs.get("scalings", kwargs.get("factor"))
+        factor = factor.get("eeg") if isinstance(factor, Mapping) else factor
+        is_factor = isinstance(factor, int | float) and factor > 0
+        return ("rescale", {"factor": factor}) if is_factor else None
+    if not isinstance(name, str):
+        return None
     is_of_mne = hasattr(mne.io.BaseRaw, name) or hasattr(mne.BaseEpochs, name)
     return (name, dict(kwargs)) if is_of_mne and name not in _OPAQUE else None
 
@@ -176,13 +180,14 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
       because readers of EDF files give the type EEG to every signal, such as an ECG. Or the
       channels have different references, such as C3-M2 and A2-A1.
     """
+    is_selection = any(_selects_channels(*step) for step in before)
     if any(name == "drop_channels" or _selects_channels(name, kwargs) for name, kwargs in after):
-        return None  # the channels in the info differ from the averaged channels
+        # The channels in the info differ from the averaged channels, whose names are unknown.
+        return None if is_selection else AVERAGE
     eeg = filter(channel_names.is_eeg_by_type, info["chs"])
     averaged = [ch for ch in eeg if ch["ch_name"] not in info["bads"]]
     names = [ch["ch_name"] for ch in averaged]
     have_one_reference = len({channel_names.electrode_pair(name)[1] for name in names}) <= 1
-    is_selection = any(_selects_channels(*step) for step in before)
     if not is_selection and have_one_reference and all(map(channel_names.is_eeg, averaged)):
         return AVERAGE
     return ", ".join(names) or None
@@ -199,7 +204,8 @@ def _listed(picks: Any) -> list:
 
 def _is_of_eeg(kwargs: Mapping[str, Any]) -> bool:
     """Whether a step applies to EEG channels: by type, by name, or without ``picks``."""
-    kinds = {pick if pick in _KINDS else "eeg" for pick in _listed(kwargs.get("picks"))}
+    picks = _listed(kwargs.get("picks"))
+    kinds = {pick if isinstance(pick, str) and pick in _KINDS else "eeg" for pick in picks}
     return not kinds or not kinds.isdisjoint(("eeg", "data", "all"))
 
 

@@ -46,20 +46,6 @@ def test_auto_is_on_where_an_electrode_of_several_is_known(names, is_on):
     assert clf.net_.module_.electrode_position is is_on
 
 
-def test_recordings_of_different_channels_are_accepted_as_they_are():
-    raw, y = recording(2)
-    other = raw.copy().rename_channels({"C3": "F3", "Pz": "Oz"})
-    both = BaseConcatDataset([windows_of(recording(1)[0], y, 1), windows_of(other, y, 2)])
-    clf = scratch().fit(both)
-    assert clf.n_chans_ == 4
-    assert not clf.net_.module_.electrode_position
-    # Positions are asked for: only the common channels are used.
-    with pytest.warns(UserWarning, match="Cz, C4"):
-        filters = scratch(head="spatial_filter").fit(both)
-    assert filters.n_chans_ == 2
-    assert filters.net_.module_.positions is not None
-
-
 @pytest.mark.parametrize("head", ["attention", "both"])
 def test_windows_of_another_montage_have_their_own_positions(head):
     clf = scratch(head=head, amplitude=True).fit(concatenated(1, 2))

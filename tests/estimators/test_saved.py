@@ -76,6 +76,7 @@ def test_labels_keep_their_type(nights, tmp_path, labels):
     X, groups = X[::2], groups[::2]
     clf = classifier(pretext=None).fit(X, np.array(labels)[groups % 2])
     loaded = PARSClassifier.load(clf.save(tmp_path))
+    assert loaded.pretext is None
     assert loaded.classes_.dtype == clf.classes_.dtype
     assert loaded.predict(X).tolist() == clf.predict(X).tolist()
 

@@ -88,7 +88,7 @@ NUMBERS, NAMES = np.arange(6.0), list("aabbcc")
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (np.ones((6, 2)), r"1d array .*\(6, 2\)"),
+        (np.ones((6, 2)), r"1d array.*\(6, 2\)"),
         (np.arange(6).astype("timedelta64[ms]"), "y_pred .*durations in seconds"),
         (np.ones(6) * 1j, "Complex"),
         (np.ones(5), "inconsistent numbers"),

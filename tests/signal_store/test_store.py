@@ -135,6 +135,8 @@ def test_select_keeps_some_subjects(store):
     assert store.select(exclude=["1", "anna"]).subjects == [2]
     assert store.select([1, 2], exclude=[2]).subjects == [1]
     assert store.select(exclude=[]).checksum == store.checksum
+    with pytest.raises(TypeError, match="'12'"):
+        store.select(exclude="12")
     assert chosen.n_bytes == 2 * (2 * 3000 + 3 * 900)
 
 

@@ -137,6 +137,7 @@ NO_FZ = step("drop_channels", ch_names=["Fz"])
         ([IIR, step("filter", l_freq=4)], dict(filter=None)),  # both
         # References
         ([step("set_eeg_reference")], dict(reference="average")),
+        ([AVERAGE, CZ], dict(reference="average")),
         ([AVERAGE, step("set_eeg_reference", ref_channels=["Cz"])], dict(reference="Cz")),
         ([step("set_eeg_reference", ref_channels={"C3": "A2"})], dict(reference=None)),
         # The average of chosen channels is that of their names.
@@ -174,7 +175,7 @@ def test_steps_of_braindecode(info, preprocessor, expected):
 @pytest.mark.parametrize(
     "unknown",
     [
-        step("apply_function"),
+        *(None, ("fn", "kwargs", 3), {"fn": 3, "kwargs": 4}, {}, step("apply_function")),
         Rescale(scalings={"eog": 1e3}).serialize(),
         Preprocessor(own_function, factor=2.0).serialize(),
     ],
