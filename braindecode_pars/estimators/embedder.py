@@ -397,7 +397,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         if self.pooling_ == checks.AUTO:  # after from_pretrained
             expected = replace(self.preprocessing_, scale=None, channels=None, window_seconds=None)
             self._begin(X, source=cards.Pretrained(self.encoder_, self.encoder_card_, None))
-            self.preprocessing_ = expected
+            if self.encoder_card_.differences(self.preprocessing_):
+                self.preprocessing_ = expected  # further windows are compared with the encoder
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
         output = self.layer, self.pooling_, tuple(ch["ch_name"] for ch in self.chs_info_ or ())
