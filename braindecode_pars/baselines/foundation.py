@@ -225,11 +225,12 @@ class Prepare(nn.Module):
         length = -(-n_times * numerator // denominator)  # rounded up, as in torchaudio
         low, high = max(required.shortest, required.multiple), required.longest or math.inf
         if length % required.multiple or not low <= length <= high:
-            maximum = f" to {required.longest / required.sfreq:g}" if required.longest else ""
+            longest = required.longest
+            maximum = f" to {longest / required.sfreq:g} s" if longest else " s or longer"
             raise ValueError(
                 f"The network does not accept windows of {n_times / self.sfreq:g} s ({length} "
                 f"samples at {required.sfreq:g} Hz): it accepts windows of "
-                f"{low / required.sfreq:g}{maximum} s, in steps of "
+                f"{low / required.sfreq:g}{maximum}, in steps of "
                 f"{required.multiple / required.sfreq:g} s. Create windows with an accepted length."
             )
         n_chans = n_chans if self.weights is None else len(self.weights)

@@ -378,20 +378,22 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
             f"folder. {_WHERE_TO_PASS}"
         )
     for rule, n_subjects in _NAME_RULES:
-        files: dict[str, dict[str, PurePath]] = {}  # by subject and ending
+        files: dict[str, dict[str, PurePath]] = {}  # by subject and remaining file name
+        endings: dict[str, set[str]] = {}  # by subject; without suffixes such as "_raw"
         for path, name in guesses.items():
             if match := re.fullmatch(rule + _SUFFIX, name, re.IGNORECASE):
-                ending = name.removeprefix(match["subject"]).lower()
-                files.setdefault(match["subject"], {})[ending] = path
-        counts = Counter(frozenset(subject_files) for subject_files in files.values())
+                subject = match["subject"]
+                files.setdefault(subject, {})[name.removeprefix(subject).lower()] = path
+                endings.setdefault(subject, set()).add(match["ending"].lower())
+        counts = Counter(map(frozenset, endings.values()))
         for subject, subject_files in files.items():
-            if len(subject_files) > 1 and counts[frozenset(subject_files)] >= n_subjects:
+            if len(subject_files) > 1 and counts[frozenset(endings[subject])] >= n_subjects:
                 first, second, *_ = subject_files.values()
-                endings = {re.sub(r"\d+", r"\\d+", re.escape(ending)) for ending in subject_files}
+                patterns = {re.sub(r"\d+", r"\\d+", re.escape(e)) for e in endings[subject]}
                 raise ValueError(
                     f"{first} and {second} appear to be two recordings of the same subject, "
                     f"{subject}. Specify the subject by a regular expression with one group, such "
-                    f"as '(?i)([^/]+)(?:{'|'.join(sorted(endings))})' if they are from the same "
+                    f"as '(?i)([^/]+)(?:{'|'.join(sorted(patterns))})' if they are from the same "
                     f"subject. {_WHERE_TO_PASS}"
                 )
 
