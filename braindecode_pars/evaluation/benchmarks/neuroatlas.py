@@ -161,8 +161,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir,
     >>> tokens = ConcatenatedTokens(None, embed_dim=8, random_state=0, verbose=0)
     >>> tokens.fit_transform(windows).shape  # 2 channels, 30 patches of 1 s
     (12, 480)
-    >>> tokens.get_feature_names_out()[8]
-    'Fpz-Cz_patch1_0'
+    >>> tokens.get_feature_names_out()[8].partition("_")[2]
+    'patch1_0'
     """
 
     get_feature_names_out = NamedFeatures.get_feature_names_out
