@@ -32,6 +32,8 @@ _CHECKSUM = b'"checksum": '
 
 #: Data types of stored samples, little-endian in the file. Version 0.2.0 wrote float16.
 DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
+#: Number of samples that are scaled at once, so that they fit into the cache of a CPU core.
+_CACHED = 100_000
 
 
 @dataclass(frozen=True)
@@ -158,9 +160,15 @@ class SampleFile:
         all_crops = sliding_window_view(self.flat, n_times)
         if self.dtype == "float32":
             return all_crops[firsts]
-        values = all_crops[firsts].astype(np.float32)
-        values *= scale[:, None]
-        values += offset[:, None]
+        # Read and scale in blocks that fit into the cache.
+        values = np.empty((len(firsts), n_times), np.float32)
+        n_crops = max(1, _CACHED // n_times)
+        for start in range(0, len(firsts), n_crops):
+            rows = slice(start, start + n_crops)
+            block = values[rows]
+            block[...] = all_crops[firsts[rows]]
+            block *= scale[rows, None]
+            block += offset[rows, None]
         return values
 
 
