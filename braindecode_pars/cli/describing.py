@@ -84,7 +84,7 @@ def find_corpora(
     absent = set() if labels else set.intersection(*(set(corpus.absent) for corpus in corpora))
     if absent:
         show(
-            f"{len(absent)} subjects listed in --exclude have no recording: "
+            f"Subjects listed in --exclude without a recording ({len(absent)}): "
             f"{checks.format_list(sorted(absent))}. Check the spelling: subjects that are "
             "misspelled in the list are not excluded from training."
         )

@@ -226,8 +226,10 @@ def show_scores(scores: pd.DataFrame, over: str) -> None:
         Unit of the standard deviation: held-out subjects, or seeds (with fixed test subjects).
     """
     table = evaluation.score_table(scores, over)
-    unit = "held-out subjects" if over == "subjects" else "seeds, over all test windows"
-    title = f"mean ± SD over {table.attrs['n']} {unit}"
+    n = table.attrs["n"]
+    seeds = "1 seed" if n == 1 else f"{n} seeds"
+    units = f"{n} held-out subjects" if over == "subjects" else f"{seeds}, over all test windows"
+    title = f"mean ± SD over {units}"
     print_frame(table.fillna("").reset_index(), title, table.index.nlevels)
 
 

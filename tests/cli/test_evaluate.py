@@ -130,7 +130,7 @@ def test_transfer(encoders, tmp_path):
         *("--seeds", 1, "--method", "band-power", "--out", tmp_path / "out"),
     )
     assert "pretrained" in output
-    assert "over 1 seeds, over all test windows" in output
+    assert "over 1 seed, over all test windows" in output
     scores = pd.read_csv(tmp_path / "out/scores.csv")
     trained = {"pretrained, head trained", "pretrained, fine-tuned", "random encoder, head trained"}
     assert set(scores["method"]) == {"log band power", *trained}

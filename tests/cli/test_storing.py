@@ -68,7 +68,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         "tueg: 1 subject (1 recording) of 14,987 in the full corpus. Excluded: 2 subjects" in output
     )
     assert "in the validation and test sets; 1 subject (1 recording) excluded by request." in output
-    assert "1 subjects listed in --exclude have no recording: zzzzzzzz" in output
+    assert "listed in --exclude without a recording (1): zzzzzzzz" in output
     assert "Proportion of each corpus in pretraining: tueg 50%, ysyw 50%." in output
     store = SignalStore.open(path)
     assert (store.sfreq, store.shares) == (200, {"tueg": 1, "ysyw": 1})
