@@ -137,10 +137,7 @@ def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
 
 
 def without_eyes(
-    X: np.ndarray,
-    eyes: np.ndarray,
-    coefficients: np.ndarray | None = None,
-    mean: np.ndarray | None = None,
+    X: np.ndarray, eyes: np.ndarray, coefficients: np.ndarray, mean: np.ndarray
 ) -> np.ndarray:
     r"""Regress out the EOG: :math:`x_{it} - B (e_{it} - \bar e)`.
 
@@ -155,10 +152,10 @@ def without_eyes(
         Windows.
     eyes : ndarray, shape (n, n_eyes, n_times)
         EOG signals at the same times.
-    coefficients : ndarray, shape (n_chans, n_eyes) | None
-        Matrix :math:`B`. If None, estimated from these windows, see :func:`eye_coefficients`.
-    mean : ndarray, shape (n_eyes, 1) | None
-        Mean :math:`\bar e`. If None, computed over these windows.
+    coefficients : ndarray, shape (n_chans, n_eyes)
+        Matrix :math:`B`, see :func:`eye_coefficients`.
+    mean : ndarray, shape (n_eyes, 1)
+        Mean :math:`\bar e` of the EOG over all windows of the subject.
 
     Returns
     -------
@@ -172,16 +169,14 @@ def without_eyes(
     Examples
     --------
     >>> import numpy as np
-    >>> from braindecode_pars.evaluation.changed_signals import without_eyes
+    >>> from braindecode_pars.evaluation.changed_signals import eye_coefficients, without_eyes
     >>> brain, eyes = np.random.default_rng(0).normal(size=(2, 1, 1, 5000))
     >>> mixed = brain + 3 * eyes
-    >>> bool(np.abs(without_eyes(mixed, eyes) - brain).max() < 0.2)
+    >>> mean = eyes.mean(axis=(0, 2))[:, None]
+    >>> changed = without_eyes(mixed, eyes, eye_coefficients(mixed, eyes), mean)
+    >>> bool(np.abs(changed - brain).max() < 0.2)
     True
     """
-    if coefficients is None:
-        coefficients = eye_coefficients(X, eyes)
-    if mean is None:
-        mean = eyes.mean(axis=(0, 2))[:, None]
     return X - coefficients @ (eyes - mean)
 
 

@@ -163,11 +163,6 @@ def controls(
     """
     # Check the arguments before anything is computed
     splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
-    if len(estimators) < 2:  # control_gains would fail, after all methods were fitted
-        raise ValueError(
-            "controls() compares methods and requires at least 2 estimators, got "
-            f"{len(estimators)}. Add an estimator to compare with, such as a random encoder."
-        )
     if out is not None:
         out = Path(out).expanduser()
         ResultsFolder(out, "controls", marks=(f"{UNCHANGED}/",)).check()
@@ -304,16 +299,13 @@ def control_gains(
     """
     columns = [*tables.SCORES, "control"]
     rows = tables.checked_scores(tables.rows_of(scores, metric), columns)
-    if against not in rows["method"].tolist():
-        available = ", ".join(map(str, dict.fromkeys(rows["method"])))
-        raise ValueError(
-            f"The scores do not contain the method against={against!r}. Use one of {available}."
-        )
-    if UNCHANGED not in rows["control"].tolist():
-        raise ValueError(
-            f"The scores contain no rows with control {UNCHANGED!r}, the recorded signals. Add the "
-            "rows of these signals."
-        )
+    for column, required in (("method", against), ("control", UNCHANGED)):
+        if required not in rows[column].tolist():
+            available = ", ".join(map(str, dict.fromkeys(rows[column])))
+            raise ValueError(
+                f"The scores contain no rows with {column} {required!r}, only {available}. Add the "
+                "missing scores, or pass another method as against."
+            )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
     in_folds = rows["protocol"].isin(paired_tests.CROSS_VALIDATION)
@@ -383,11 +375,11 @@ _LIMITATIONS = {
 def describe_controls(gains: pd.DataFrame) -> str:
     """Describe the results of control analyses in sentences.
 
-    A method is described for each number of training subjects with which it scores significantly
-    higher than the method ``against`` (p < 0.05, uncorrected). The sentences state for each
-    control whether the difference is significantly reduced, and whether the remaining difference
-    is significantly above zero. These tests (p < 0.05) are not corrected for the number of
-    controls. The scores with permuted labels are tested against chance level with Holm's
+    The controls of a method are described for each number of training subjects with which it scores
+    significantly higher than the method ``against`` (p < 0.05, uncorrected). The sentences state
+    for each control whether the difference is significantly reduced, and whether the remaining
+    difference is significantly above zero. These tests (p < 0.05) are not corrected for the number
+    of controls. The scores with permuted labels are tested against chance level with Holm's
     correction.
 
     Parameters
@@ -398,8 +390,7 @@ def describe_controls(gains: pd.DataFrame) -> str:
     Returns
     -------
     str
-        One paragraph for each method and number of training subjects with a significant
-        improvement, followed by paragraphs on methods without a significant improvement, on the
+        One paragraph for each method and number of training subjects, followed by paragraphs on the
         limitations of the controls, and on the permuted labels.
 
     Examples
@@ -418,101 +409,63 @@ def describe_controls(gains: pd.DataFrame) -> str:
     ... ])
     >>> print(describe_controls(gains))
     With 4 training subjects, PARS scores significantly higher than random encoder: difference \
-+0.040 (uncorrected 95 % CI 0.020 to 0.060). The difference is significantly reduced and no longer \
-significantly above zero on the control signals 'high-pass filtered' (+0.003, CI -0.010 to 0.020). \
-The difference remains significantly above zero, without a significant reduction, on the control \
-signals 'time-shuffled' (+0.041, CI 0.020 to 0.060).
++0.040 (uncorrected 95 % CI 0.020 to 0.060). Differences on the control signals: high-pass \
+filtered +0.003 (CI -0.010 to 0.020; significantly reduced, not significantly above zero); \
+time-shuffled +0.041 (CI 0.020 to 0.060; not significantly reduced, significantly above zero).
     Low-frequency activity can come from the eyes, sweat, movement or the brain; the control \
 'slow' does not distinguish these sources.
     """
     tables.check_table(gains, "gains", [*_KEYS, "gain", "without", "lost", "lost_low", "chance_p"])
-    is_above_zero = (gains["without_p"] < LEVEL) & (gains["without"] > 0)
-    is_reduced = (gains["lost_p"] < LEVEL) & (gains["lost"] > 0)
-    is_larger = (gains["lost_p"] < LEVEL) & (gains["lost"] < 0)
-    outcomes = [is_larger, is_reduced & is_above_zero, is_reduced, is_above_zero]
-    gains = gains.assign(
-        is_improvement=(gains["gain_p"] < LEVEL) & (gains["gain"] > 0),
-        outcome=np.select(outcomes, ["larger", "smaller", "removed", "kept"], "unclear"),
-    )
     signals = gains[gains["control"] != "labels"]
-    comparisons = signals.groupby(_KEYS[:3], sort=False, dropna=False)
     paragraphs = [
         _describe_gain(rows, signals["dataset"].nunique() > 1)
-        for _, rows in comparisons
-        if rows["is_improvement"].iloc[0]
+        for _, rows in signals.groupby(_KEYS[:3], sort=False, dropna=False)
     ]
-    first = comparisons.head(1)
-    insignificant = first[~first["is_improvement"]]
-    if len(insignificant):
-        paragraphs.append(
-            f"No significant improvement over {first['against'].iloc[0]} (differences with "
-            f"uncorrected 95 % CI): {_listing(insignificant, 'gain')}. For these methods, the "
-            "control analyses cannot show which signal properties an improvement depends on."
-        )
-    is_removed = signals["is_improvement"] & (signals["outcome"] == "removed")
+    is_removed = _is_above_zero(signals, "gain") & _is_above_zero(signals, "lost")
+    is_removed &= ~_is_above_zero(signals, "without")
     removing = signals["control"][is_removed].tolist()
     paragraphs += [text for name, text in _LIMITATIONS.items() if name in removing]
     paragraphs.append(_describe_labels(gains[gains["control"] == "labels"]))
     return "\n".join(filter(None, paragraphs))
 
 
-#: Description of each outcome of a control, after "The difference".
-_OUTCOMES = {
-    "removed": "is significantly reduced and no longer significantly above zero",
-    "smaller": "is significantly reduced but still significantly above zero",
-    "kept": "remains significantly above zero, without a significant reduction,",
-    "larger": "is significantly larger",
-    "unclear": "is neither significantly above zero nor significantly reduced",
-}
+def _is_above_zero(gains: pd.DataFrame, name: str) -> pd.Series:
+    """Return whether the mean of each row is significantly above zero."""
+    return (gains[f"{name}_p"] < LEVEL) & (gains[name] > 0)
 
 
 def _describe_gain(rows: pd.DataFrame, names_dataset: bool) -> str:
-    """Return the sentences about one significant difference."""
+    """Return the sentences about the difference between two methods in all controls."""
     first = rows.iloc[0]
     beginning = f"On {first['dataset']}, with" if names_dataset else "With"
-    sentences = [
-        f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']} scores "
-        f"significantly higher than {first['against']}: difference {first['gain']:+.3f} "
-        f"(uncorrected 95 % CI {_interval(first, 'gain')})."
-    ]
-    for outcome, description in _OUTCOMES.items():
-        texts = [
-            f"'{changed_signals.DESCRIPTIONS[row['control']]}' ({row['without']:+.3f}, CI "
-            f"{_interval(row, 'without')})"
-            for _, row in rows[rows["outcome"] == outcome].iterrows()
-        ]
-        if texts:
-            listing = join_with_last(texts, " and ")
-            sentences.append(f"The difference {description} on the control signals {listing}.")
-    is_chance = (rows["outcome"] == "removed") & (rows["chance_p"] >= LEVEL)
-    if is_chance.any():
-        texts = [f"'{changed_signals.DESCRIPTIONS[name]}'" for name in rows["control"][is_chance]]
-        sentences.append(
-            f"The score of {first['method']} does not differ significantly from chance level on "
-            f"the control signals {join_with_last(texts, ' and ')}."
+    beginning = f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']}"
+    difference = f"{first['gain']:+.3f} (uncorrected 95 % CI {_interval(first, 'gain')})"
+    if not _is_above_zero(rows, "gain").iloc[0]:
+        return (
+            f"{beginning} does not score significantly higher than {first['against']}: difference "
+            f"{difference}. The control analyses cannot show which signal properties an "
+            "improvement depends on."
         )
-    return " ".join(sentences)
+    remaining = np.where(_is_above_zero(rows, "without"), "", "not ")
+    change = np.where(
+        _is_above_zero(rows, "lost"), "significantly reduced", "not significantly reduced"
+    )
+    change = np.where((rows["lost_p"] < LEVEL) & (rows["lost"] < 0), "significantly larger", change)
+    texts = [
+        f"{changed_signals.DESCRIPTIONS[row['control']]} {row['without']:+.3f} (CI "
+        f"{_interval(row, 'without')}; {change[i]}, {remaining[i]}significantly above zero)"
+        for i, (_, row) in enumerate(rows.iterrows())
+    ]
+    return (
+        f"{beginning} scores significantly higher than {first['against']}: difference "
+        f"{difference}. Differences on the control signals: {'; '.join(texts)}."
+    )
 
 
 def _interval(row: pd.Series, name: str) -> str:
     if math.isnan(row[f"{name}_low"]):
         return "requires at least 3 subjects"
     return f"{row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f}"
-
-
-def _listing(rows: pd.DataFrame, name: str) -> str:
-    """List methods with the value of a column and its confidence interval."""
-    texts = [
-        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
-        f"({row[name]:.3f}, CI {_interval(row, name)})"
-        for _, row in rows.iterrows()
-    ]
-    return "; ".join(texts)
-
-
-def join_with_last(texts: Sequence[str], last: str) -> str:
-    """Join texts with commas, and with ``last`` before the last text."""
-    return last.join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def _describe_labels(rows: pd.DataFrame) -> str:
@@ -531,9 +484,14 @@ def _describe_labels(rows: pd.DataFrame) -> str:
             "level (Holm-corrected; mean scores "
             f"{rows['score'].min():.3f} to {rows['score'].max():.3f})."
         )
+    texts = [
+        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
+        f"({row['score']:.3f}, CI {_interval(row, 'score')})"
+        for _, row in leaked.iterrows()
+    ]
     return (
         "With labels permuted within each subject, these scores differ significantly from chance "
-        f"level (Holm-corrected, with uncorrected 95 % CI): {_listing(leaked, 'score')}. This "
+        f"level (Holm-corrected, with uncorrected 95 % CI): {'; '.join(texts)}. This "
         "indicates data leakage, so the scores with the original labels cannot be trusted. Check "
         "whether the methods have access to labels of test windows."
     )

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import joblib
@@ -43,18 +42,8 @@ _ONE_AT_A_TIME = threading.RLock()
 class FoldError(RuntimeError):
     """Error while training or scoring a fold.
 
-    The message contains the fold and the number of finished folds. Finished folds remain in
-    ``out``, and the same call resumes from them.
-
-    Attributes
-    ----------
-    key : dict
-        Fold: ``protocol``, ``dataset``, ``method``, ``subject``, ``n_train_subjects``, ``seed``,
-        and the settings that an ablation varies.
-    method : str | None
-        Method that failed.
-    reason : str
-        Type and message of the error.
+    The message contains the fold, the error, and the number of finished folds. Finished folds
+    remain in ``out``, and the same call resumes from them.
 
     Examples
     --------
@@ -65,17 +54,9 @@ class FoldError(RuntimeError):
     >>> try:  # a classifier of feature vectors cannot be fitted on windows
     ...     leave_one_subject_out({"SVC": SVC()}, windows, verbose=0)
     ... except FoldError as error:
-    ...     error.method, error.key["subject"], error.key["seed"]
-    ('SVC', 1, 0)
+    ...     str(error).split(" failed")[0]
+    'SVC, subject 1, 1 training subjects, seed 0'
     """
-
-    key: Mapping[str, Any] = MappingProxyType({})
-    reason: str = ""
-
-    @property
-    def method(self) -> str | None:
-        """Method that failed."""
-        return self.key.get("method")
 
 
 #: Function that prepares unfinished folds before they run, see :func:`run_folds`.
@@ -180,9 +161,6 @@ def run_folds(
     >>> scores[["protocol", "subject", "metric"]].to_numpy().tolist()
     [['half a recording', 1, 'accuracy'], ['half a recording', 2, 'accuracy']]
     """
-    n_processes = "a number of processes, or -1 for all cores"
-    rule = checks.ParameterRule(n_processes, (int, np.integer), lambda number: number != 0)
-    checks.optional(rule).check("n_jobs", n_jobs)
     results: dict[int, dict[str, Any]] = {}
 
     def score(i: int, result: Mapping[str, Any]) -> None:
@@ -267,9 +245,7 @@ def _run(
     except Exception as error:
         warn_once([fold_warnings])  # the warnings may explain the error
         reason = f"{type(error).__name__}: {str(error).strip().rstrip('.')}"
-        fold_error = FoldError(f"{fold} failed with {reason}.")
-        fold_error.key, fold_error.reason = fold.key, reason
-        raise fold_error from error
+        raise FoldError(f"{fold} failed with {reason}.") from error
 
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
@@ -378,9 +354,8 @@ def scored(
         for metric in metrics:
             chance = METRICS[metric].chance_level(n_classes)
             row = of_fold | dict(subject=subject, metric=metric, chance=chance, value=float("nan"))
-            reason = undefined_because(true[is_tested], metric, saved["classes"])
-            if metric in PROBABILITY_METRICS:
-                reason = saved.get("missing", reason)
+            reason = saved.get("missing") if metric in PROBABILITY_METRICS else None
+            reason = reason or undefined_because(true[is_tested], metric, saved["classes"])
             if reason:
                 row["why"] = reason
             else:

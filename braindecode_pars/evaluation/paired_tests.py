@@ -390,8 +390,7 @@ def describe_differences(tests: pd.DataFrame) -> str:
     Returns
     -------
     str
-        Sentences about the significant differences, the differences that are not significant, and
-        the tests that were used.
+        One sentence for each pair of methods, and sentences about the tests that were used.
 
     Examples
     --------
@@ -400,37 +399,24 @@ def describe_differences(tests: pd.DataFrame) -> str:
     >>> tests = pd.DataFrame([
     ...     dict(method_a="PARS", method_b="random encoder", n_subjects=8, n_draws=20, wins=8,
     ...          mean_difference=0.12, ci_low=0.08, ci_high=0.16, p=0.0008, p_holm=0.0008,
-    ...          detectable=0.06, n_dropped=0, test="two-way"),
+    ...          detectable=0.06, n_dropped=0, test="two-way", n_train_subjects=4, metric="kappa"),
     ... ])
     >>> print(describe_differences(tests))
-    PARS scores significantly higher than random encoder (difference +0.120, 95 % CI +0.080 to \
-+0.160, p = 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and draws of \
-labeled subjects as crossed random effects.
+    Difference in kappa between PARS and random encoder: +0.120, significant (uncorrected 95 % CI \
++0.080 to +0.160, p = 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and \
+draws of labeled subjects as crossed random effects.
     """
-    in_metric = f" in {tests['metric'].iloc[0].replace('_', ' ')}" if "metric" in tests else ""
-    numbers = tests.get("n_train_subjects", pd.Series(dtype=int))
-    has_several_numbers = numbers.nunique() > 1
-    has_several_tests = len(tests) > 1
-    sentences, not_significant = [], []
-    for _, pair in tests.iterrows():
-        at = f" with {pair['n_train_subjects']} labeled subjects" if has_several_numbers else ""
-        if pair["p_holm"] < 0.05:  # False for NaN
-            sentences.append(_describe_significant(pair, in_metric + at, has_several_tests))
-        else:
-            outcome = _describe_not_significant(pair, has_several_tests)
-            not_significant.append(f"{pair['method_a']} vs. {pair['method_b']}{at} ({outcome})")
-    if not_significant:
+    has_several_numbers = tests["n_train_subjects"].nunique() > 1
+    sentences = [_describe_difference(pair, has_several_numbers) for _, pair in tests.iterrows()]
+    if (tests["p_holm"] >= 0.05).any():
         sentences.append(
-            f"Not significant{in_metric}: {'; '.join(not_significant)}. The minimum detectable "
-            "difference is the smallest difference that a single uncorrected test detects with "
-            "80 % power. A difference that is not significant does not show that the methods are "
-            "equal."
+            "The minimum detectable difference is the smallest difference that a single "
+            "uncorrected test detects with 80 % power. A difference that is not significant does "
+            "not show that the methods are equal."
         )
-    # Tests that were used
     sentences += [text for kind, text in _TESTS.items() if (tests["test"] == kind).any()]
-    if has_several_tests:
-        unit = "tests" if has_several_numbers else "pairs of methods"
-        sentences.append(f"p-values are Holm-corrected for {len(tests)} {unit}.")
+    if len(tests) > 1:
+        sentences.append(f"p-values are Holm-corrected for {len(tests)} tests.")
     if n_dropped := int(tests["n_dropped"].max()):
         sentences.append(
             f"Up to {n_dropped} subjects per pair were excluded, because their score is undefined "
@@ -439,37 +425,21 @@ labeled subjects as crossed random effects.
     return " ".join(sentences)
 
 
-def _describe_significant(pair: pd.Series, where: str, is_one_of_several: bool) -> str:
-    """Return the sentence about a significant difference, with the better method first."""
-    sign = -1 if pair["mean_difference"] < 0 else 1
-    better, worse = [pair["method_a"], pair["method_b"]][::sign]
-    return (
-        f"{better} scores significantly higher than {worse}{where} "
-        f"({_describe_difference(pair, sign, is_one_of_several)}; {pair['method_a']} scores higher "
-        f"in {pair['wins']} of {pair['n_subjects']} subjects)."
-    )
-
-
-def _describe_not_significant(pair: pd.Series, is_one_of_several: bool) -> str:
-    """Return the difference, interval and power of a pair, or why there is no test."""
+def _describe_difference(pair: pd.Series, has_several_numbers: bool) -> str:
+    """Return the sentence about the difference between two methods."""
+    a, b, n = pair["method_a"], pair["method_b"], pair["n_subjects"]
+    comparison = f"Difference in {pair['metric'].replace('_', ' ')} between {a} and {b}"
+    if has_several_numbers:
+        comparison += f" with {pair['n_train_subjects']} labeled subjects"
     if math.isnan(pair["p_holm"]):
-        n = pair["n_subjects"]
-        return f"not tested, because only {n} subject{'s' * (n != 1)} can be compared"
-    text = _describe_difference(pair, 1, is_one_of_several)
-    if math.isnan(pair["detectable"]):  # all differences are equal
-        return text
-    return f"{text}, minimum detectable difference {pair['detectable']:.3f}"
-
-
-def _describe_difference(pair: pd.Series, sign: int, is_one_of_several: bool) -> str:
-    """Return a difference, multiplied by ``sign``, with its confidence interval and p-value."""
-    low, high = sorted([sign * pair["ci_low"], sign * pair["ci_high"]])
-    ci_name, p_name = "95 % CI", "p"
-    if is_one_of_several:
-        ci_name, p_name = "uncorrected 95 % CI", "Holm-corrected p"
+        return f"{comparison}: not tested ({n} subjects with scores of both methods)."
+    outcome = f"not significant, minimum detectable difference {pair['detectable']:.3f}"
+    if pair["p_holm"] < 0.05:
+        outcome = "significant"
     return (
-        f"difference {sign * pair['mean_difference']:+.3f}, {ci_name} {low:+.3f} to {high:+.3f}, "
-        f"{p_name} = {pair['p_holm']:.2g}"
+        f"{comparison}: {pair['mean_difference']:+.3f}, {outcome} (uncorrected 95 % CI "
+        f"{pair['ci_low']:+.3f} to {pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}; {a} scores "
+        f"higher in {pair['wins']} of {n} subjects)."
     )
 
 

@@ -154,8 +154,8 @@ def leave_one_subject_out(
     >>> tests = paired_tests(leave_one_subject_out(methods, windows, verbose=0))
     >>> int(tests["n_subjects"].item()), tests["test"].item()
     (3, 'corrected')
-    >>> describe_differences(tests).split(" (")[0]
-    'Not significant in kappa: log band power vs. chance level'
+    >>> describe_differences(tests).split(":")[0]
+    'Difference in kappa between log band power and chance level'
     """
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
     splitter: Splitter = LeaveOneSubjectOut(test_subjects)

@@ -101,16 +101,9 @@ def label_efficiency(
     _draw_curves(ax, rows, "method", "n_train_subjects", styles, label or metric)
     style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     sizes = sorted_values(rows["n_train_subjects"])
-    logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
-    if logarithmic:
+    if sizes[0] > 0 and sizes[-1] > 4 * sizes[0]:
         ax.set_xscale("log")
-    positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
-    # From the largest number to the smallest, without ticks that are too close to the previous tick
-    ticks = [len(sizes) - 1]
-    for i in reversed(range(len(sizes) - 1)):
-        if positions[ticks[-1]] - positions[i] >= 0.07 * np.ptp(positions):
-            ticks.append(i)
-    ax.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:g}" for i in ticks])
+    ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("number of labeled training subjects")
     style.draw_legend(ax, is_new=is_new, handlelength=3)
@@ -149,16 +142,15 @@ def subject_dots(
     """Plot the score of each held-out subject and method, and connect the scores of a subject.
 
     Use this figure to see whether a method is slightly better for all subjects or much better for a
-    few subjects. There is one group of columns for each number of training subjects, and a single
-    group for scores without the column ``n_train_subjects``, such as scores from scikit-learn. The
-    scores of a subject are averaged over seeds. The thick bar is the mean over subjects. NaN values
-    are not drawn. Rows pooled over subjects are ignored.
+    few subjects. There is one group of columns for each number of training subjects. The scores of
+    a subject are averaged over seeds. The thick bar is the mean over subjects. NaN values are not
+    drawn. Rows pooled over subjects are ignored.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of a protocol of :mod:`braindecode_pars.evaluation`, or any table with the columns
-        ``method``, ``subject``, ``metric`` and ``value``.
+        ``method``, ``subject``, ``n_train_subjects``, ``metric`` and ``value``.
     metric : str
         Metric to draw.
     label : str | None
@@ -211,15 +203,10 @@ def subject_dots(
     ['2', '8']
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
-    rows = select(scores, metric, ("method", "subject"))
-    has_numbers = "n_train_subjects" in rows
+    columns = ("method", "subject", "n_train_subjects")
+    rows = select(scores, metric, columns)
     rows = rows[rows["subject"] != tables.POOLED]
-    rows = rows if has_numbers else rows.assign(n_train_subjects=0)
-    if rows.empty:
-        raise ValueError(
-            f"subject_dots requires scores of single subjects, but all scores are pooled over "
-            f"subjects (subject {tables.POOLED!r}). Pass scores with a row for each subject."
-        )
+    tables.check_table(rows, "scores of single subjects", columns)
     rows, styles = chosen_methods(rows, methods)
     sizes = sorted_values(rows["n_train_subjects"])
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
@@ -240,13 +227,12 @@ def subject_dots(
     # Axes and legend
     style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
-    ax.set_xticks(ticks, [f"{n:g}" if has_numbers else "" for n in sizes])
+    ax.set_xticks(ticks, [f"{n:g}" for n in sizes])
     ax.tick_params(axis="x", length=0)
-    axis_name = "number of labeled training subjects\n" if has_numbers else ""
-    ax.set(
-        xlabel=f"{axis_name}(dots: held-out subjects; bars: mean over subjects)",
-        ylabel=label or metric.replace("_", " "),
+    ax.set_xlabel(
+        "number of labeled training subjects\n(dots: held-out subjects; bars: mean over subjects)"
     )
+    ax.set_ylabel(label or metric.replace("_", " "))
     style.remove_frame(ax, grid="y")
     style.draw_legend(ax, is_new=is_new)
     return ax
@@ -323,15 +309,9 @@ def ablation_lines(
     >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
     ['cross_attention', 'mlp']
     """
-    if x == lines:
-        raise ValueError(f"x and lines must be different settings, but both are {x!r}.")
     rows = select(scores, metric, ("subject", "seed", lines, x))
     rows = rows.dropna(subset=[lines, x])
-    if rows.empty:
-        raise ValueError(
-            f"No row of the scores has values in both columns, x={x!r} and lines={lines!r}. Use "
-            "settings that were varied together."
-        )
+    tables.check_table(rows, f"scores with values of {x} and {lines}", [])
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}
@@ -517,23 +497,22 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
         If some groups have only pooled rows, and other groups have only rows of single subjects.
     """
     is_pooled = rows["subject"] == tables.POOLED
-    n_groups = rows.groupby(by).ngroups
-    if rows[~is_pooled].groupby(by).ngroups == n_groups:
-        summary = mean_interval(rows, by=by)
+    singles, pooled, n_groups = rows[~is_pooled], rows[is_pooled], rows.groupby(by).ngroups
+    if singles.groupby(by).ngroups == n_groups:
+        summary = mean_interval(singles, by=by)
         draws = summary.loc[summary["test"].isin(("two-way", "three-way", "nested")), "n_draws"]
         text = f"mean and 95 % CI over {_count(summary['n_subjects'], 'subject')}"
         return summary, f"{text}\nand {_count(draws, 'draw')}" if len(draws) else text
-    if rows[is_pooled].groupby(by).ngroups == n_groups:
-        seeds = rows[is_pooled].groupby([*by, "seed"], sort=False)["value"].mean().dropna()
-        summary = seeds.groupby(by, sort=False).agg(["mean", "std", "count"]).reset_index()
-        for name, sign in (("ci_low", -1), ("ci_high", 1)):
-            summary[name] = summary["mean"] + sign * summary["std"]
-        return summary, f"mean ± SD over {_count(summary['count'], 'seed')}"
-    raise ValueError(
-        f"Some groups have only rows pooled over subjects (subject {tables.POOLED!r}), and others "
-        "have only rows of single subjects. Means of pooled rows and of single subjects cannot be "
-        "compared. Draw the two kinds of groups in separate figures."
-    )
+    if pooled.groupby(by).ngroups < n_groups:
+        raise ValueError(
+            f"Scores pooled over subjects (subject {tables.POOLED!r}) and scores of single "
+            "subjects cannot be compared. Draw them in separate figures."
+        )
+    seeds = pooled.groupby([*by, "seed"], sort=False)["value"].mean().dropna()
+    summary = seeds.groupby(by, sort=False).agg(["mean", "std", "count"]).reset_index()
+    for name, sign in (("ci_low", -1), ("ci_high", 1)):
+        summary[name] = summary["mean"] + sign * summary["std"]
+    return summary, f"mean ± SD over {_count(summary['count'], 'seed')}"
 
 
 def _count(numbers: pd.Series, unit: str) -> str:

@@ -386,16 +386,11 @@ class LabeledWindows(Splitter):
                     f"{name}, or exclude the subject from test_subjects."
                 )
             available = np.setdiff1d(np.arange(len(corpus.groups)), subject_windows)
-            train_windows = np.setdiff1d(available, unused)
-            n = len(corpus.subjects_of(train_windows[corpus.labeled[train_windows]]))
-            if not n:
-                raise ValueError(
-                    f"No labeled subject remains for training except the test subject {subject}. "
-                    "Calibration requires labeled windows of at least 2 subjects."
-                )
+            (others,) = _splits_with_draws(corpus, available, subject_windows, unused)
             for amount in amounts:
-                train = np.union1d(train_windows, rows[required <= amount])
-                yield Split(train, np.sort(test), available, n, columns={name: amount})
+                train = np.union1d(others.train, rows[required <= amount])
+                columns = {name: amount}
+                yield others._replace(train=train, test=np.sort(test), columns=columns)
 
 
 class WithinSubject(Splitter):

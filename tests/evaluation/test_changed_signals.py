@@ -72,7 +72,8 @@ def test_eye_movements_are_regressed_as_in_mne():
     by_mne = mne.preprocessing.EOGRegression(picks="eeg", picks_artifact="eog").fit(raw)
     coefficients = eye_coefficients(signals[None, :2], signals[None, 2:])
     np.testing.assert_allclose(coefficients, by_mne.coef_, rtol=1e-6)
-    result = without_eyes(signals[None, :2], signals[None, 2:])[0]
+    mean = signals[2:].mean(axis=1, keepdims=True)
+    result = without_eyes(signals[None, :2], signals[None, 2:], coefficients, mean)[0]
     np.testing.assert_allclose(result, by_mne.apply(raw).get_data("eeg"), atol=1e-12)
 
 
@@ -247,7 +248,9 @@ def test_eog_channels_come_before_frontal_ones():
     windows = recording([*NAMES, "EOG"], ["eeg"] * 6 + ["eog"])
     signals = windows.datasets[0].raw.get_data()
     changed = ControlSignals("eyes").transform(windows)
-    expected = without_eyes(signals[None, :6], signals[None, 6:])[0]
+    eeg, eog = signals[None, :6], signals[None, 6:]
+    mean = eog.mean(axis=(0, 2))[:, None]
+    expected = without_eyes(eeg, eog, eye_coefficients(eeg, eog), mean)[0]
     np.testing.assert_allclose(changed[0][:6], expected[:, :200], atol=1e-10)
 
 

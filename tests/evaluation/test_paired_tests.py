@@ -184,28 +184,30 @@ def test_equal_scores_have_a_p_value_of_one():
     assert (row["p"], row["wins"]) == (1, 0)
 
 
-def test_the_better_method_is_named_first():
+def test_a_difference_is_the_first_method_minus_the_second():
     low = RNG.normal(0.2, 0.01, (4, 8))
     description = describe_differences(paired_tests(table(A=low, B=low + RNG.normal(0.1, 0.01))))
     pattern = (
-        r"B scores significantly higher than A in kappa "
-        r"\(difference (.+), 95 % CI (.+) to (.+), p"
+        r"Difference in kappa between A and B: (.+), significant "
+        r"\(uncorrected 95 % CI (.+) to (.+), p"
     )
     match = re.match(pattern, description)
     difference, low, high = map(float, match.groups())
-    assert 0 < low <= difference <= high
+    assert low <= difference <= high < 0
     assert "A scores higher in 0 of 8 subjects" in description
 
 
 def test_the_corrected_p_value_decides_what_is_significant():
     tests = paired_tests(table(A=[0.6, 0.7, 0.8], B=[0.5, 0.5, 0.4], C=[0.1, 0.3, 0.1]))
     tests = tests.assign(p=[0.02, 0.03, 0.01], p_holm=[0.05, 0.06, 0.03], n_dropped=[0, 2, 1])
-    significant, not_significant = describe_differences(tests).split("Not significant")
-    assert significant.count("significantly") == 1
-    assert "B scores significantly higher than C" in significant
-    assert "A vs. B (" in not_significant
-    assert "A vs. C (" in not_significant
-    assert "Up to 2 subjects per pair" in not_significant
+    first, second, third, *_ = describe_differences(tests).split("Difference in ")[1:]
+    assert ", not significant, minimum" in first
+    assert ", not significant, minimum" in second
+    assert third.startswith("kappa between B and C: ")
+    assert ", significant (" in third
+    assert "Up to 2 subjects per pair" in third
+    untested = describe_differences(tests.assign(p_holm=np.nan))
+    assert "between A and B: not tested (3 subjects" in untested
 
 
 def test_invalid_scores_raise():
@@ -247,7 +249,9 @@ def test_each_number_of_labeled_subjects_has_a_test():
         pd.testing.assert_frame_equal(of_n[columns], expected[columns])
     assert tests["p_holm"].tolist() == pytest.approx(holm(tests["p"]).tolist())
     description = describe_differences(tests)
-    assert "A scores significantly higher than B in kappa with 9 labeled subjects (" in description
+    start = "Difference in kappa between A and B with 9 labeled subjects: +"
+    (sentence,) = (text for text in description.split(". ") if text.startswith(start))
+    assert ", significant (" in sentence
     with pytest.raises(ValueError, match=r"'A', 'B', 'C'.* 'D'"):
         paired_tests(pd.concat([few, many]), against="D")
 
@@ -313,4 +317,4 @@ def test_two_subjects_are_too_few(shape, spread):
     tests = paired_tests(table(A=b + 0.1 + RNG.normal(0, spread, shape), B=b))
     assert tests[["p", "p_holm", "ci_low", "ci_high"]].isna().all(axis=None)
     assert tests["test"].item() == "none"
-    assert re.search(r"\(not tested.* 2 subjects", describe_differences(tests))
+    assert re.search(r"not tested \(2 subjects", describe_differences(tests))

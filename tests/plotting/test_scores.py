@@ -199,6 +199,6 @@ def test_lines_are_means_and_bands_are_standard_deviations(make_scores):
     ax = plotting.ablation_lines(numbers, x="ratio", lines="n")
     assert [line.get_label() for line in ax.get_lines()][:2] == ["20", "40"]
     scores = of_decoders.assign(sampling=None)
-    for lines in ("decoder", "min_gap", "sampling"):
+    for lines in ("min_gap", "sampling"):
         with pytest.raises(ValueError, match=lines):
             plotting.ablation_lines(scores, x="decoder", lines=lines)
