@@ -323,10 +323,10 @@ def control_gains(
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
                 gains.append(key | _gain_row(values, key, chance, group))
     if not gains:
+        controls_text = ", ".join(map(str, names["control"]))
         raise ValueError(
-            "control_gains requires scores of at least one control and of a method other than "
-            f"against={against!r}, got the methods {', '.join(map(str, names['method']))} and the "
-            f"controls {', '.join(map(str, names['control']))}. Add the missing scores."
+            f"control_gains requires a control and a method other than against={against!r}, but "
+            f"the scores contain the controls {controls_text}."
         )
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 
@@ -425,8 +425,10 @@ time-shuffled +0.041 (CI 0.020 to 0.060; not significantly reduced, significantl
     is_removed &= ~_is_above_zero(signals, "without")
     removing = signals["control"][is_removed].tolist()
     paragraphs += [text for name, text in _LIMITATIONS.items() if name in removing]
-    paragraphs.append(_describe_labels(gains[gains["control"] == "labels"]))
-    return "\n".join(filter(None, paragraphs))
+    permuted = gains[gains["control"] == "labels"]
+    if len(permuted):
+        paragraphs.append(_describe_labels(permuted))
+    return "\n".join(paragraphs)
 
 
 def _is_above_zero(gains: pd.DataFrame, name: str) -> pd.Series:
@@ -469,29 +471,22 @@ def _interval(row: pd.Series, name: str) -> str:
 
 
 def _describe_labels(rows: pd.DataFrame) -> str:
-    """Return the sentences about scores with permuted labels, or an empty text."""
-    if rows.empty:
-        return ""
-    if rows["chance_p"].isna().all():
-        return (
-            "The scores with permuted labels were not tested: the chance level of this metric is "
-            "unknown, or there are fewer than 3 subjects."
-        )
-    leaked = rows[paired_tests.holm(rows["chance_p"]) < LEVEL]
-    if leaked.empty:
-        return (
-            "With labels permuted within each subject, no score differs significantly from chance "
-            "level (Holm-corrected; mean scores "
-            f"{rows['score'].min():.3f} to {rows['score'].max():.3f})."
-        )
-    texts = [
+    """Return the sentences about scores with permuted labels."""
+    is_leaked = paired_tests.holm(rows["chance_p"]) < LEVEL
+    text = (
+        f"With labels permuted within each subject, {is_leaked.sum()} of "
+        f"{rows['chance_p'].notna().sum()} tested scores differ significantly from chance level "
+        "(Holm-corrected). A test requires a known chance level and at least 3 subjects."
+    )
+    if not is_leaked.any():
+        return text
+    leaked = [
         f"{row['method']} with {row['n_train_subjects']:g} training subjects "
-        f"({row['score']:.3f}, CI {_interval(row, 'score')})"
-        for _, row in leaked.iterrows()
+        f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
+        for _, row in rows[is_leaked].iterrows()
     ]
     return (
-        "With labels permuted within each subject, these scores differ significantly from chance "
-        f"level (Holm-corrected, with uncorrected 95 % CI): {'; '.join(texts)}. This "
-        "indicates data leakage, so the scores with the original labels cannot be trusted. Check "
-        "whether the methods have access to labels of test windows."
+        f"{text} Significant: {'; '.join(leaked)}. This indicates data leakage, so the scores with "
+        "the original labels cannot be trusted. Check whether the methods have access to labels of "
+        "test windows."
     )

@@ -254,12 +254,10 @@ def pairs_of(
             f"{', '.join(methods) or 'none'}. Add the scores of another method."
         )
     checks.optional(checks.choice(*methods)).check("against", against)
-    if means.duplicated(["dataset", "method", "subject"]).any():
-        numbers = ", ".join(f"{n:g}" for n in sorted(set(means["n_train_subjects"])))
-        raise ValueError(
-            "A subject has several scores of the same method, from several protocols or numbers of "
-            f"training subjects ({numbers}). Select the rows of one protocol and one number."
-        )
+    # A method has one score for each subject.
+    duplicates = means[means.duplicated(["dataset", "method", "subject"], keep=False)]
+    conditions = ["protocol", "n_train_subjects", *tables.TEST_SUBJECT_COLUMNS]
+    tables.check_one_value(duplicates, "scores", conditions)
     if against is None:
         return selected, list(combinations(methods, 2))
     return selected, [(method, against) for method in methods if method != against]

@@ -7,6 +7,7 @@ The protocols use these splitters. They can also be passed to ``cross_val_score`
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -116,6 +117,7 @@ class Splitter(LeaveOneGroupOut):
 # Whole subjects ---------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class LeaveOneSubjectOut(Splitter):
     """Leave-one-subject-out splitter: test each subject in turn, train on all other subjects.
 
@@ -133,9 +135,7 @@ class LeaveOneSubjectOut(Splitter):
     """
 
     protocol = "leave_one_subject_out"
-
-    def __init__(self, test_subjects: Sequence | None = None):
-        self.test_subjects = test_subjects
+    test_subjects: Sequence | None = None
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         for subject in self._subjects_to_test(corpus):
@@ -144,6 +144,7 @@ class LeaveOneSubjectOut(Splitter):
             yield from _splits_with_draws(corpus, train, test, unused)
 
 
+@dataclass(eq=False, repr=False)
 class LabeledSubjects(Splitter):
     """Train on random subsets of labeled subjects, and test on a fixed set of held-out subjects.
 
@@ -176,20 +177,12 @@ class LabeledSubjects(Splitter):
     {'cleo'} [6 7]
     """
 
-    def __init__(
-        self,
-        n_subjects: int | Sequence[int] | None = None,
-        *,
-        cv: Any = None,
-        test_subjects: Sequence | None = None,
-        train_subjects: Sequence | None = None,
-        seeds: Sequence[int] = (0,),
-    ):
-        self.n_subjects = n_subjects
-        self.cv = cv
-        self.test_subjects = test_subjects
-        self.train_subjects = train_subjects
-        self.seeds = seeds
+    n_subjects: int | Sequence[int] | None = None
+    _: KW_ONLY
+    cv: Any = None
+    test_subjects: Sequence | None = None
+    train_subjects: Sequence | None = None
+    seeds: Sequence[int] = (0,)
 
     @property
     def protocol(self) -> str:  # type: ignore[override]
@@ -306,6 +299,7 @@ def _splits_with_draws(
 # Windows of the test subject --------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class LabeledWindows(Splitter):
     """Calibration splitter: train on all other subjects and the first windows of the test subject.
 
@@ -339,19 +333,11 @@ class LabeledWindows(Splitter):
     """
 
     protocol = "labeled_windows"
-
-    def __init__(
-        self,
-        n_windows: int | Sequence[int] | None = None,
-        *,
-        minutes: Sequence[float] | None = None,
-        gap: int = 1,
-        test_subjects: Sequence | None = None,
-    ):
-        self.n_windows = n_windows
-        self.minutes = minutes
-        self.gap = gap
-        self.test_subjects = test_subjects
+    n_windows: int | Sequence[int] | None = None
+    _: KW_ONLY
+    minutes: Sequence[float] | None = None
+    gap: int = 1
+    test_subjects: Sequence | None = None
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         if (self.n_windows is None) == (self.minutes is None):
@@ -393,6 +379,7 @@ class LabeledWindows(Splitter):
                 yield others._replace(train=train, test=np.sort(test), columns=columns)
 
 
+@dataclass(eq=False, repr=False)
 class WithinSubject(Splitter):
     """Within-subject splitter: cross-validation over time blocks or recordings of each subject.
 
@@ -421,13 +408,10 @@ class WithinSubject(Splitter):
     """
 
     protocol = "within_subject"
-
-    def __init__(
-        self, n_blocks: int | None = 5, *, gap: int = 1, test_subjects: Sequence | None = None
-    ):
-        self.n_blocks = n_blocks
-        self.gap = gap
-        self.test_subjects = test_subjects
+    n_blocks: int | None = 5
+    _: KW_ONLY
+    gap: int = 1
+    test_subjects: Sequence | None = None
 
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
         for subject in self._subjects_to_test(corpus):

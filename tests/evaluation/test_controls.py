@@ -255,7 +255,7 @@ def test_data_leakage_is_significant_after_correction(chance_p, is_leak):
     assert ("leakage" in text) == is_leak
     assert text.count("A with 4 training subjects") == is_leak
     unknown = pd.DataFrame(rows).assign(chance_p=np.nan)
-    assert "chance level of this metric is unknown" in describe_controls(unknown)
+    assert "0 of 0 tested scores" in describe_controls(unknown)
 
 
 class Remembers(ClassifierMixin, BaseEstimator):

@@ -214,7 +214,7 @@ def test_invalid_scores_raise():
     scores = table(A=[0.1, 0.2], B=[0.3, 0.5])
     with pytest.raises(ValueError, match=r"'f1'.* kappa"):
         paired_tests(scores, "f1")
-    with pytest.raises(ValueError, match="several protocols"):
+    with pytest.raises(ValueError, match="several values of protocol"):
         paired_tests(pd.concat([scores, scores.assign(protocol="transfer")]))
     with pytest.raises(ValueError, match=r"\(5, 9\)"):
         power(pd.concat([scores, scores.assign(n_train_subjects=9)]))
