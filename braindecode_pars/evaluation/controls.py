@@ -304,7 +304,7 @@ def control_gains(
             available = ", ".join(map(str, dict.fromkeys(rows[column])))
             raise ValueError(
                 f"The scores contain no rows with {column} {required!r}, only {available}. Add the "
-                "missing scores, or pass another method as against."
+                "missing scores."
             )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.

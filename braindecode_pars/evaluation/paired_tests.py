@@ -431,9 +431,9 @@ def _describe_difference(pair: pd.Series, has_several_numbers: bool) -> str:
         comparison += f" with {pair['n_train_subjects']} labeled subjects"
     if math.isnan(pair["p_holm"]):
         return f"{comparison}: not tested ({n} subjects with scores of both methods)."
-    outcome = f"not significant, minimum detectable difference {pair['detectable']:.3f}"
-    if pair["p_holm"] < 0.05:
-        outcome = "significant"
+    outcome = "significant" if pair["p_holm"] < 0.05 else "not significant"
+    if outcome != "significant" and pair["detectable"] > 0:  # False if all differences are equal
+        outcome += f", minimum detectable difference {pair['detectable']:.3f}"
     return (
         f"{comparison}: {pair['mean_difference']:+.3f}, {outcome} (uncorrected 95 % CI "
         f"{pair['ci_low']:+.3f} to {pair['ci_high']:+.3f}, p = {pair['p_holm']:.2g}; {a} scores "
