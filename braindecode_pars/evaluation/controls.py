@@ -85,7 +85,7 @@ def controls(
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. At least two are required.
+        Estimators by method name. :func:`control_gains` compares at least two.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     controls : sequence of str
@@ -116,8 +116,7 @@ def controls(
     Raises
     ------
     ValueError
-        If there are fewer than two methods, or a control is unknown or duplicate. Also the errors
-        of the protocols.
+        If a control is unknown or duplicate. Also the errors of the protocols.
     FoldError
         If a fit fails.
 
