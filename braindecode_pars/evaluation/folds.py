@@ -161,6 +161,9 @@ def run_folds(
     >>> scores[["protocol", "subject", "metric"]].to_numpy().tolist()
     [['half a recording', 1, 'accuracy'], ['half a recording', 2, 'accuracy']]
     """
+    n_processes = "a number of processes, or -1 for all cores"
+    rule = checks.ParameterRule(n_processes, (int, np.integer), lambda number: number != 0)
+    checks.optional(rule).check("n_jobs", n_jobs)
     results: dict[int, dict[str, Any]] = {}
 
     def score(i: int, result: Mapping[str, Any]) -> None:

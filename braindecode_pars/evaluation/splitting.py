@@ -311,11 +311,13 @@ def check_arguments(
     checks.instance("a dict from method name to estimator", Mapping).check("estimators", estimators)
     check_list("estimators", list(estimators), checks.instance("method names as strings", str))
     for method, estimator in estimators.items():
-        is_class = isinstance(estimator, type)
-        if is_class or (hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)):
+        methods = ("fit", "predict", "get_params")
+        is_instance = all(hasattr(estimator, name) for name in methods)
+        is_instance &= not isinstance(estimator, type)
+        if not is_instance or (hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator)):
             raise TypeError(
-                f"estimators[{method!r}] must be an instance of a classifier, got {estimator!r}. "
-                "To predict numbers, use scikit-learn's cross_val_predict and "
+                f"estimators[{method!r}] must be an instance of a scikit-learn classifier, got "
+                f"{estimator!r}. To predict numbers, use scikit-learn's cross_val_predict and "
                 "evaluation.regression_scores."
             )
     check_list("metrics", metrics, checks.choice(*METRICS))
@@ -347,6 +349,8 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     ValueError
         If no subject is requested, a subject is duplicate, or a subject is not available.
     """
+    if isinstance(requested, str) or not isinstance(requested, Iterable):
+        raise ValueError(f"{name} must be a list of subjects, got {requested!r}.")
     requested, available = [normalized(subject) for subject in requested], list(available)
     if not requested or len(set(available).intersection(requested)) < len(requested):
         options = checks.format_list(list(map(repr, available)), max_items=20)
