@@ -11,7 +11,6 @@ names are imported on first use.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -298,16 +297,6 @@ LAZY = {
     "plotting.subject_dots": "evaluation.score_figures",
 }
 
-#: Deprecated name -> current name with the same meaning.
-RENAMED = {
-    "evaluation.ChangedSignals": "ControlSignals",
-    "evaluation.LabelledSubjects": "LabeledSubjects",
-    "evaluation.LabelledWindows": "LabeledWindows",
-    "evaluation.SlowVoltages": "LowFrequencyAmplitude",
-    "evaluation.audit_person": "audit_subjects",
-    "plotting.person_in_features": "subjects_in_features",
-}
-
 #: Suffix that :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods with
 #: subject-wise centering.
 CENTERED = ", subject-centered (transductive)"
@@ -382,11 +371,6 @@ def facade(
     def load(name: str) -> Any:
         if f"{folder}.{name}" in LAZY:
             return lazy(f"{folder}.{name}")
-        if present := RENAMED.get(f"{folder}.{name}"):
-            warnings.warn(
-                f"{package}.{name} was renamed to {present}. Use the new name.", FutureWarning, 2
-            )
-            return getattr(import_module(package), present)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load, lambda: sorted(shown)
