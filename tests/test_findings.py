@@ -52,9 +52,6 @@ def test_lists_and_nouns_in_texts():
     assert Finding("bad_channels", values).text.startswith("Channel C3 is marked")
     values["channels"] = ["C3", "C4"]
     assert Finding("bad_channels", values).text.startswith("Channels C3, C4 are marked")
-    few = Finding("few_steps", dict(n_steps=1, n_required=1200, percent=5)).text
-    assert "only 1 step;" in few
-    assert "1,200 steps" in few
 
 
 def test_a_warning_is_a_user_warning_with_kind_and_values_in_other_processes():
