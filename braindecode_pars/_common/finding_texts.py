@@ -26,13 +26,9 @@ class _Formatter(string.Formatter):
     - Lists are joined with commas: ``{names:5}`` shows at most 5 items, ``{names}`` at most 10.
     - Dicts are shown as a list of names and values, as in "rest: 3, task: 4". The format applies to
       the values: ``{durations:.0f}``.
-    - ``{channels:is}`` begins a sentence: "Channel C3 is" or "Channels C3, C4 are".
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "is":
-            is_one = len(value) == 1
-            return f"Channel {value[0]} is" if is_one else f"Channels {format_list(value)} are"
         if isinstance(value, dict):
             return format_list([f"{name}: {item:{format_spec}}" for name, item in value.items()])
         if isinstance(value, list):
@@ -108,8 +104,8 @@ _EXCLUDE = (
 )
 
 _ABSENT_CHANNELS = (
-    "{channels:is} missing or marked as bad in {n} of {n_windows} windows, but {required_by}. The "
-    "first of these windows has the channels {first}.{other_system}"
+    "Missing or bad channels: {channels} (in {n} of {n_windows} windows). These channels are "
+    "{required_by}. The first of these windows has the channels {first}.{other_system}"
 )
 
 #: Leaks of a split -> how test windows are related to training windows.
@@ -134,8 +130,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "estimator: {parameters}. In the loaded estimator, they have their default values. Set them "
     "before refitting.",
     # Windows
-    "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows. "
-    "Bad channels are excluded. To keep the same channels in all recordings, interpolate bad "
+    "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels} (in "
+    "{n} of {n_windows} windows). To keep the same channels in all recordings, interpolate bad "
     "channels with raw.interpolate_bads() before creating windows.",
     "absent_channels": _ABSENT_CHANNELS,
     "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from the remaining channels of "
