@@ -322,8 +322,8 @@ def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
     # Values that differ are named by their path, such as "task.name" or "channels[2]".
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         for name in dict.fromkeys([*now, *before]):
-            values = (settings.get(name, _NotSet()) for settings in (before, now))
-            yield from _differences(*values, f"{path}.{name}" if path else str(name))
+            old, new = before.get(name, _NotSet()), now.get(name, _NotSet())
+            yield from _differences(old, new, f"{path}.{name}" if path else str(name))
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for i, (old, new) in enumerate(zip(before, now, strict=True)):
             yield from _differences(old, new, f"{path}[{i}]")
