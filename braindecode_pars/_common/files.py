@@ -311,19 +311,17 @@ def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     return list(_differences(as_read(before), as_read(now), ""))
 
 
-class _NotSet:
-    """Value of a setting that is not set, in messages."""
-
-    def __repr__(self) -> str:
-        return "not set"
-
-
 def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
     # Values that differ are named by their path, such as "task.name" or "channels[2]".
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         for name in dict.fromkeys([*now, *before]):
-            old, new = before.get(name, _NotSet()), now.get(name, _NotSet())
-            yield from _differences(old, new, f"{path}.{name}" if path else str(name))
+            inner = f"{path}.{name}" if path else str(name)
+            if name not in before:
+                yield f"{inner} is {now[name]!r:.60}, was not set"
+            elif name not in now:
+                yield f"{inner} is not set, was {before[name]!r:.60}"
+            else:
+                yield from _differences(before[name], now[name], inner)
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for i, (old, new) in enumerate(zip(before, now, strict=True)):
             yield from _differences(old, new, f"{path}[{i}]")
