@@ -199,7 +199,6 @@ def pretrain_encoder(
             log.warning(interrupted, len(pretraining.history))
             raise
         on_end(pretraining)
-        training.mark_restored_epoch(pretraining)
         _report(pretraining, training.steps_in_epoch(pretraining, examples), settings.sham, verbose)
     return pretraining
 

@@ -119,7 +119,7 @@ PARAMETERS = [
     ("pretext_params", {"decoder": "gru"}, r"decoder .*'mlp'"),
     ("embed_dim", 15, "embed_dim"),
     ("electrode_position", True, "channel names"),
-    ("preprocessing", {"low": 0.5}, r"'low'.* band"),
+    ("preprocessing", {"low": 0.5}, "'low'"),
     ("encoder_lr_factor", (0.0, 0.1), "pair of positive numbers"),
     ("augmentation", "Mixup", "'Mixup'"),
     ("class_weight", {0: -5.0}, r"class_weight of 0 .*-5"),

@@ -1,11 +1,11 @@
-"""Names and values of earlier versions, which files and scripts of users contain."""
+"""Names and values of earlier versions, which files of users contain."""
 
 import pandas as pd
 import pytest
 from sklearn.dummy import DummyClassifier
 
-from braindecode_pars import evaluation, plotting
-from braindecode_pars._common import names, tables
+from braindecode_pars import evaluation
+from braindecode_pars._common import tables
 from braindecode_pars._common.files import read_checked, write_checked
 from braindecode_pars.baselines import CENTERED
 from braindecode_pars.pretrained.cards import read_card
@@ -17,14 +17,6 @@ EARLIER_VALUES = {
     "unlabelled windows of the test person": "all unlabeled",
     "labelled windows of the test person": "labeled",
 }
-
-
-@pytest.mark.parametrize("earlier", names.RENAMED)
-def test_an_earlier_name_is_the_present_one_with_a_warning(earlier):
-    module = {"evaluation": evaluation, "plotting": plotting}[earlier.partition(".")[0]]
-    with pytest.warns(FutureWarning, match=names.RENAMED[earlier]):
-        value = getattr(module, earlier.partition(".")[2])
-    assert value is getattr(module, names.RENAMED[earlier])
 
 
 @pytest.mark.parametrize("earlier", EARLIER_VALUES)

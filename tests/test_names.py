@@ -118,7 +118,7 @@ def test_every_kind_of_model_is_a_class_and_every_shipped_encoder_has_a_row():
         cls = kind.load()
         assert cls.__name__ == name
         assert getattr(cls, "_kind", name) == name
-    assert sorted(row.folder for row in names.ENCODERS.values()) == model_files.bundled_names()
+    assert sorted(row.place for row in names.ENCODERS.values()) == model_files.bundled_names()
 
 
 @pytest.mark.parametrize("path", names.LAZY)

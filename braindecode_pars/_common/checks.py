@@ -245,8 +245,8 @@ def check_same_rate(
         )
 
 
-#: Whether the warnings of this package are suppressed in the current thread.
-_IS_QUIET: ContextVar[bool] = ContextVar("is_quiet", default=False)
+#: Kinds of findings whose warnings are suppressed in the current thread; None for all warnings.
+_QUIET: ContextVar[tuple[str, ...] | None] = ContextVar("quiet", default=())
 
 #: Folder of this package. Warnings point to the first calling line outside this package and outside
 #: installed packages.
@@ -282,7 +282,8 @@ def warn_user(message: str | Warning) -> None:
     >>> str(caught[0].message), caught[0].category.__name__
     ('Channel C3 is flat.', 'UserWarning')
     """
-    if _IS_QUIET.get():
+    kinds = _QUIET.get()
+    if kinds is None or getattr(message, "kind", None) in kinds:
         return
     # Stack level 1 is this function, level 2 is its caller.
     stack_level, frame = 2, sys._getframe(1)
@@ -304,13 +305,19 @@ def warn_user(message: str | Warning) -> None:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Suppress the warnings of this package inside the context, for example to avoid duplicates.
+def quiet(*kinds: str) -> Iterator[None]:
+    """Suppress warnings of this package inside the context, for example to avoid duplicates.
 
     Unlike :class:`warnings.catch_warnings`, this does not affect other threads.
+
+    Parameters
+    ----------
+    *kinds : str
+        Kinds of findings whose warnings are suppressed. If empty, all warnings are suppressed.
     """
-    token = _IS_QUIET.set(True)
+    outer = _QUIET.get()
+    token = _QUIET.set((*outer, *kinds) if kinds and outer is not None else None)
     try:
         yield
     finally:
-        _IS_QUIET.reset(token)
+        _QUIET.reset(token)

@@ -21,25 +21,18 @@ def format_finding(kind: str, values: Mapping[str, Any]) -> str:
 
 
 class _Formatter(string.Formatter):
-    """Formatter of strings with additional format specifications, for lists and counts.
+    """Formatter of strings with additional format specifications, for lists.
 
     - Lists are joined with commas: ``{names:5}`` shows at most 5 items, ``{names}`` at most 10.
     - Dicts are shown as a list of names and values, as in "rest: 3, task: 4". The format applies to
       the values: ``{durations:.0f}``.
-    - ``{channels:is}`` begins a sentence: "Channel C3 is" or "Channels C3, C4 are".
-    - ``{n:step}`` adds a noun in the singular or plural: "1 step" or "2 steps".
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "is":
-            is_one = len(value) == 1
-            return f"Channel {value[0]} is" if is_one else f"Channels {format_list(value)} are"
         if isinstance(value, dict):
             return format_list([f"{name}: {item:{format_spec}}" for name, item in value.items()])
         if isinstance(value, list):
             return format_list([*map(str, value)], int(format_spec or 10))
-        if len(format_spec) > 1 and format_spec.isalpha():
-            return f"{value:,} {format_spec}{'' if value == 1 else 's'}"
         return format(value, format_spec)
 
 
@@ -111,8 +104,8 @@ _EXCLUDE = (
 )
 
 _ABSENT_CHANNELS = (
-    "{channels:is} missing or marked as bad in {n} of {n_windows} windows, but {required_by}. The "
-    "first of these windows has the channels {first}.{other_system}"
+    "Missing or bad channels: {channels} (in {n} of {n_windows} windows). These channels are "
+    "{required_by}. The first of these windows has the channels {first}.{other_system}"
 )
 
 #: Leaks of a split -> how test windows are related to training windows.
@@ -137,8 +130,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "estimator: {parameters}. In the loaded estimator, they have their default values. Set them "
     "before refitting.",
     # Windows
-    "bad_channels": "{channels:is} marked as bad in info['bads'] in {n} of {n_windows} windows. "
-    "Bad channels are excluded. To keep the same channels in all recordings, interpolate bad "
+    "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels} (in "
+    "{n} of {n_windows} windows). To keep the same channels in all recordings, interpolate bad "
     "channels with raw.interpolate_bads() before creating windows.",
     "absent_channels": _ABSENT_CHANNELS,
     "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from the remaining channels of "
@@ -183,12 +176,10 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "similar_classes": "The class names {names} look the same (except for case and white space), "
     "but are treated as different classes. If they mean the same class, use one name.",
     # Training
-    "few_steps": "Fine-tuning runs for only {n_steps:step}; at this learning rate, about "
-    "{n_required:step} are needed to change the weights by {percent:.0f} % of their magnitude. "
-    "Increase the number of epochs or the learning rate, or decrease the batch size.",
-    "pretraining_at_chance": "After {n_steps:step} of pretraining, the relative loss is {loss:.3f} "
-    "(1 = chance level), so the encoder may not have learned anything. Train for more epochs or on "
-    "more windows, and compare with a randomly initialized encoder.",
+    "pretraining_at_chance": "At the end of pretraining, the relative loss is {loss:.3f} "
+    "(1 = chance level, number of steps: {n_steps:,}), so the encoder may not have learned "
+    "anything. Train for more epochs or on more windows, and compare with a randomly initialized "
+    "encoder.",
     "first_epoch_best": "The validation loss was lowest after the first of {n_epochs} epochs and "
     "did not decrease further. Decrease finetune_lr, or use more training and validation "
     "subjects.",

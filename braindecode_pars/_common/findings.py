@@ -5,9 +5,9 @@ between processes. ``finding_texts`` formats their text, so that no code parses 
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
@@ -85,34 +85,14 @@ class FindingWarning(UserWarning):
         """Name of the finding."""
         return self.finding.kind
 
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """Values of the finding."""
-        return self.finding.values
-
 
 class NotConverged(FindingWarning, ConvergenceWarning):
     """Warning that a training did not converge, or was too short."""
 
 
-#: Kinds of findings whose warnings are suppressed in the current thread.
-_SILENT: ContextVar[tuple[str, ...]] = ContextVar("silent", default=())
-
-
-@contextmanager
-def silent(*kinds: str) -> Iterator[None]:
-    """Suppress warnings of these kinds of findings inside the context."""
-    token = _SILENT.set((*_SILENT.get(), *kinds))
-    try:
-        yield
-    finally:
-        _SILENT.reset(token)
-
-
 def warn(finding: Finding, category: type[FindingWarning] = FindingWarning) -> None:
     """Warn of a finding, see :func:`~braindecode_pars._common.checks.warn_user`."""
-    if finding.kind not in _SILENT.get():
-        warn_user(category(finding))
+    warn_user(category(finding))
 
 
 #: Collected warning: message (a FindingWarning, or the text of another warning), category, file
@@ -150,17 +130,15 @@ def _message_and_category(
 
 def warn_once(warnings_by_fold: Sequence[Sequence[Collected]]) -> None:
     """Show each kind of warning of several folds once, with the number of folds."""
-    by_identity: dict[tuple, list[Collected]] = {}
     n_folds = len(warnings_by_fold)
+    first: dict[tuple[Any, ...], Collected] = {}
+    counts: Counter[tuple[Any, ...]] = Counter()
     for fold_warnings in warnings_by_fold:
-        of_fold: dict[tuple, Collected] = {}
+        counts.update({identity_of(*warning) for warning in fold_warnings})
         for warning in fold_warnings:
-            of_fold.setdefault(identity_of(*warning), warning)
-        for identity, warning in of_fold.items():
-            by_identity.setdefault(identity, []).append(warning)
-    for same_warnings in by_identity.values():
-        message, category, file, line = same_warnings[0]
-        n = len(same_warnings)
+            first.setdefault(identity_of(*warning), warning)
+    for identity, (message, category, file, line) in first.items():
+        n = counts[identity]
         if isinstance(message, FindingWarning):
             merged = type(message)(replace(message.finding, n=n), n_folds)
             warnings.warn_explicit(merged, category, file, line)

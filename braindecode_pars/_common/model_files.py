@@ -479,7 +479,7 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
 FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 
 #: Name of a bundled encoder -> its folder, for encoders whose folder has another name.
-ALIASES = {row.name: row.folder for row in names.ENCODERS.values() if row.name != row.folder}
+ALIASES = {row.name: row.place for row in names.ENCODERS.values() if row.name != row.place}
 
 
 def bundled_names() -> list[str]:

@@ -11,7 +11,6 @@ names are imported on first use.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -55,7 +54,7 @@ class Entry:
         return resolve_name(f"{_PACKAGE}.{self.place}")
 
 
-Row = TypeVar("Row", "Entry", "BundledEncoder", "Metric", "Column")
+Row = TypeVar("Row", "Metric", "Column")
 
 
 def _by_name(*rows: Row) -> dict[str, Row]:
@@ -145,30 +144,13 @@ MODEL_KINDS = _entries(
 )
 
 
-@dataclass(frozen=True)
-class BundledEncoder:
-    """Encoder in ``pretrained/shipped``.
-
-    Attributes
-    ----------
-    name : str
-        Name, as passed by users.
-    folder : str
-        Name of the folder of the encoder, which users may also pass as the name of the encoder.
-    is_for_sleep : bool
-        Whether the encoder is meant for sleep staging. If True, a study uses the encoder only for
-        windows of 20 s or longer.
-    """
-
-    name: str
-    folder: str
-    is_for_sleep: bool = False
-
-
-#: Bundled encoders. The encoder ``"small"`` was selected on development subjects.
-ENCODERS = _by_name(
-    BundledEncoder("small", "features-eegmmidb"),
-    BundledEncoder("pars-sleep", "pars-sleep", is_for_sleep=True),
+#: Bundled encoders: name and folder in ``pretrained/shipped``, which is also a name of the encoder.
+#: The encoder ``"small"`` was selected on development subjects. A study uses encoders with the flag
+#: "sleep" only for windows of 20 s or longer.
+ENCODERS = _entries(
+    "",
+    ("small", "features-eegmmidb", "pretrained on features and spectra"),
+    ("pars-sleep", "pars-sleep", "pretrained with PARS on sleep", "sleep"),
 )
 
 
@@ -298,16 +280,6 @@ LAZY = {
     "plotting.subject_dots": "evaluation.score_figures",
 }
 
-#: Deprecated name -> current name with the same meaning.
-RENAMED = {
-    "evaluation.ChangedSignals": "ControlSignals",
-    "evaluation.LabelledSubjects": "LabeledSubjects",
-    "evaluation.LabelledWindows": "LabeledWindows",
-    "evaluation.SlowVoltages": "LowFrequencyAmplitude",
-    "evaluation.audit_person": "audit_subjects",
-    "plotting.person_in_features": "subjects_in_features",
-}
-
 #: Suffix that :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods with
 #: subject-wise centering.
 CENTERED = ", subject-centered (transductive)"
@@ -382,11 +354,6 @@ def facade(
     def load(name: str) -> Any:
         if f"{folder}.{name}" in LAZY:
             return lazy(f"{folder}.{name}")
-        if present := RENAMED.get(f"{folder}.{name}"):
-            warnings.warn(
-                f"{package}.{name} was renamed to {present}. Use the new name.", FutureWarning, 2
-            )
-            return getattr(import_module(package), present)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load, lambda: sorted(shown)

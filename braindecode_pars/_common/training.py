@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 import skorch
-import torch
 import tqdm.auto
 import tqdm.utils
 from torch.utils.data import Dataset
@@ -223,70 +222,12 @@ class ProgressLine(skorch.callbacks.Callback):
         self.bar_ = None  # a bar cannot be pickled
 
 
-#: Entry in the rows of a history: whether the state of the epoch was restored.
-RESTORED = "restored"
-
-
-def mark_restored_epoch(net: skorch.NeuralNet) -> None:
-    """Add to each row of the history whether the state of the epoch was restored at the end.
-
-    skorch marks the epochs with the lowest loss so far, but callbacks may restore another epoch.
-    """
-    epoch = restored_by_callbacks(net)
-    for row in net.history if epoch is not None else ():
-        row[RESTORED] = row["epoch"] == epoch
-
-
-def restored_by_callbacks(net: skorch.NeuralNet) -> int | None:
-    """Return the epoch that callbacks of a net restored at the end; None if no epoch was restored.
-
-    If there are several callbacks, the last callback determines the epoch. The EarlyStopping of
-    skorch restores nothing if its best epoch is the last epoch.
-    """
-    kind = skorch.callbacks.EarlyStopping
-    loading = [cb for _, cb in net.callbacks_ if isinstance(cb, kind) and cb.load_best]
-    epochs = [callback.best_epoch_ for callback in loading if callback.best_epoch_]
-    restored = [epoch for epoch in epochs if epoch != net.history[-1, "epoch"]]
-    return (restored or epochs or [None])[-1]
-
-
 #: Number of epochs of a training whose length is not limited by the number of epochs.
 UNLIMITED = 10**6
 
 #: Relative loss above which pretraining is considered to be at chance level. The encoder may be
 #: useful nevertheless, for example after PARS without overlap, see docs/results/hands.rst.
 AT_CHANCE = 0.98
-
-#: Minimum possible change of the weights in fine-tuning, relative to their root mean square. With
-#: smaller changes, accuracy remained close to chance level on simulated sleep recordings, at
-#: learning rates from 1e-4 to 1e-3.
-MINIMUM_CHANGE = 0.05
-
-
-class StepCountWarning(skorch.callbacks.Callback):
-    """Warn before training if the number of steps is too small to change the weights noticeably.
-
-    A step of AdamW changes a weight by at most about the learning rate (Kingma and Ba 2015, section
-    2.1). S steps at the learning rate r therefore change a weight by at most about S r, regardless
-    of the data. This callback compares S r with the root mean square of the weights of each
-    parameter group. It warns if S r is below 5 % of the root mean square in all groups.
-    """
-
-    def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        if len(net.history) > 1:  # layers are frozen at the beginning of the first epoch
-            return
-        n_steps, required = net.max_epochs * steps_in_epoch(net, dataset_train), math.inf
-        for group in net.optimizer_.param_groups:
-            # Norm weights and biases are excluded: their initial values, ones and zeros, do not
-            # indicate the magnitude of the changes.
-            weights = [p.detach() for p in group["params"] if p.requires_grad and p.ndim > 1]
-            if weights and (rate := group.get("initial_lr", group["lr"])):
-                magnitude = torch.cat([p.flatten() for p in weights]).square().mean().sqrt().item()
-                required = min(required, MINIMUM_CHANGE * magnitude / rate)
-        if n_steps < required < math.inf:
-            values = dict(n_steps=n_steps, n_required=math.ceil(required))
-            values["percent"] = round(100 * MINIMUM_CHANGE)
-            findings.warn(Finding("few_steps", values), findings.NotConverged)
 
 
 def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
@@ -363,20 +304,18 @@ NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", 
 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
-    """Select the epoch, the losses and the restored mark of a row of a skorch history."""
-    columns = {"epoch", RESTORED, *tables.loss_columns(row)}
+    """Select the epoch and the losses of a row of a skorch history."""
+    columns = {"epoch", *tables.loss_columns(row)}
     return {name: value for name, value in row.items() if name in columns}
 
 
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """Return the training history as a table with one row per epoch.
 
-    The columns are ``phase``, ``epoch``, ``restored``, the losses, and the losses of subtasks.
+    The columns are ``phase``, ``epoch``, the losses, and the losses of subtasks.
     """
     rows = [
-        {RESTORED: False, **history_row(row), "phase": phase}
-        for phase, history in phases.items()
-        for row in history
+        {**history_row(row), "phase": phase} for phase, history in phases.items() for row in history
     ]
     losses = tables.loss_columns({name for row in rows for name in row})
-    return pd.DataFrame(rows, columns=["phase", "epoch", RESTORED, *losses])
+    return pd.DataFrame(rows, columns=["phase", "epoch", *losses])

@@ -10,7 +10,6 @@ from rich.filesize import decimal
 
 from braindecode_pars import datasets, runs
 from braindecode_pars._common import checks, computing, model_files
-from braindecode_pars._common.findings import silent
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings import cutting
@@ -103,7 +102,7 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
     **settings
         Arguments of ``SignalStore.create``.
     """
-    with silent("skipped_recordings"):  # printed below
+    with checks.quiet("skipped_recordings"):  # printed below
         finished = SignalStore.create(path, source, **settings)
     show(finished)
     # Subjects, so that users can check that they were recognized

@@ -16,7 +16,7 @@ import pandas as pd
 
 from braindecode_pars import __version__
 from braindecode_pars._common import checks, files, model_files, names, subjects, training
-from braindecode_pars._common.findings import Collected, collected, silent
+from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
@@ -78,7 +78,7 @@ def predict_recordings(
     kinds = model_files.kinds_in(model_folder)
     classifiers = (kind for kind in kinds if model_files.ENTRIES.get(kind) == "classifier")
     kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
-    with silent("unsaved_parameters"):  # of fit, which this command does not call
+    with checks.quiet("unsaved_parameters"):  # of fit, which this command does not call
         clf = kind.load().load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)

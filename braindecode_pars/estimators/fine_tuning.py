@@ -166,7 +166,6 @@ def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> N
         net.train_split = skorch.helper.predefined_split(examples.Examples(valid))
     try:
         net.partial_fit(examples.Examples(train), None)  # fit would reinitialize the net
-        training.mark_restored_epoch(net)
     finally:
         net.train_split = None  # so that a pickle of the net does not contain validation windows
 
@@ -184,7 +183,6 @@ def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: b
         callbacks["finetune_warmup"] = training.WarmupCosine(float(warmup))
     if (max_norm := params["gradient_clip"]) is not None:
         callbacks["gradient_clip"] = skorch.callbacks.GradientNormClipping(max_norm)
-    callbacks["enough_steps"] = training.StepCountWarning()
     if restore_best:
         # EarlyStopping can restore the best state. With this patience it never stops early.
         callbacks["restore_best"] = skorch.callbacks.EarlyStopping(

@@ -488,11 +488,8 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
 
     - ``phase``: ``"pretraining"`` or ``"fine-tuning"``.
     - ``epoch``: number of the epoch.
-    - ``restored``: whether the state of this epoch was restored at the end. This is the epoch with
-      the lowest validation loss, unless an ``EarlyStopping(load_best=True)`` in ``callbacks``
-      restored another epoch. If all rows are False (for example, without validation), the model has
-      the state of the last epoch.
-    - ``train_loss``, ``valid_loss``: training loss and validation loss.
+    - ``train_loss``, ``valid_loss``: training loss and validation loss. With validation, the model
+      has the state of the epoch with the lowest validation loss.
     - ``train_loss_relative``: relative loss, that is, the training loss divided by the chance-level
       loss.
     - ``train_loss_relative_NAME``: relative loss of each part of a pretext task with several

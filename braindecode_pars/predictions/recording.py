@@ -61,7 +61,7 @@ def predict_raw(
     about = recording_findings(recording, clf, source) | rescaled
     # Predict. The table has one row per window of a regular grid.
     windows, is_numeric = windows_from(recording, starts, length), is_regressor(clf)
-    with findings.silent("other_unit", "flat_windows"):  # there are findings of the recording
+    with checks.quiet("other_unit", "flat_windows"):  # there are findings of the recording
         values = clf.predict(windows)[:, None] if is_numeric else clf.predict_proba(windows)
     n_rows = recording.signals.shape[1] // length
     rows = grid_average(values, starts, length, n_rows)

@@ -16,8 +16,8 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from braindecode_pars._common import files, training
-from braindecode_pars._common.findings import Collected, collected, identity_of, silent
+from braindecode_pars._common import checks, files, training
+from braindecode_pars._common.findings import Collected, collected, identity_of
 from braindecode_pars.evaluation.controls import describe_controls
 from braindecode_pars.study import study_plan, study_results, study_scores
 from braindecode_pars.study.data_check import DataCheck, StudyData, check_data
@@ -281,7 +281,8 @@ def _attempt(step: StudyStep, plan: StudyPlan) -> StepResult:
     """
     error_text = ""
     caught: list[Collected] = []
-    with collected(caught), silent("outlier_recordings", "outlier_channels"):  # in the data check
+    # The data check of the study contains findings about outliers.
+    with collected(caught), checks.quiet("outlier_recordings", "outlier_channels"):
         warnings.simplefilter("always", UserWarning)
         try:
             study_scores.run_step(step, plan)

@@ -332,7 +332,7 @@ def usable_encoders(
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
         rows = names.ENCODERS.items()
-        encoders = {name: name for name, row in rows if is_sleep or not row.is_for_sleep}
+        encoders = {name: name for name, row in rows if is_sleep or "sleep" not in row.flags}
     usable, reasons, usable_cards = {}, [], {}
     for name, encoder in encoders.items():
         card = pretrained.load_encoder(encoder).card

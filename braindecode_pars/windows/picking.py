@@ -58,8 +58,9 @@ def pick_eeg(windows: Windows) -> Windows:
     picked = [_eeg_of(montage) for montage in montages]
     if non_eeg:
         checks.warn_user(
-            f"{_channels(non_eeg)} not EEG (by channel type or name) and excluded. To include "
-            "channels of other types, pass the names of all channels to use as channels=."
+            "Channels that are not EEG (by channel type or name) are excluded: "
+            f"{_list(non_eeg)}. To include channels of other types, pass the names of all channels "
+            "to use as channels=."
         )
     if bads:
         n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
@@ -350,11 +351,6 @@ def _n_windows(windows: Windows, is_affected: Any) -> int:
 
 def _list(names: Iterable[str]) -> str:
     return checks.format_list(channel_names.odd_first(names))
-
-
-def _channels(names: Sequence[str]) -> str:
-    """Return "Channel C3 is" or "Channels C3, C4 are", the beginning of a message."""
-    return f"Channels {_list(names)} are" if len(set(names)) > 1 else f"Channel {names[0]} is"
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ statistic of a difference.
     Relative loss, of all pairs of patches or of pairs that are "apart".
 ``neuroatlas/scores | 4 to 40 Hz mean | PARS - random encoder | interval``
     Passband and token features; see :func:`~stored_neuroatlas.neuroatlas_number`.
-``few_steps | 0.5 | range``, ``smoothing | 2 | simulated nights | raw``
-    Range of the balanced accuracy over learning rates, by multiple of the batch size; kappa with
-    its standard deviation, "raw" or "smoothed", or their "difference".
+``smoothing | 2 | simulated nights | raw``
+    Kappa with its standard deviation, "raw" or "smoothed", or their "difference".
 """
 
 from __future__ import annotations
@@ -110,10 +109,6 @@ def stored(name: str) -> str:
         losses = pd.read_csv(MEASURED / f"{file}.csv", comment="#")
         keys = ["control", "method", "pairs"]
         return f"{losses.groupby(keys)['loss'].mean().loc[(selection, what, *part)]:z.2f}"
-    if file == "few_steps":
-        runs = pd.read_csv(MEASURED / f"{file}.csv", comment="#").set_index("multiple")
-        means = runs.loc[float(selection)].groupby("lr")["balanced_accuracy"].mean()
-        return f"{means.min():.2f} to {means.max():.2f}"
     if file == "smoothing":
         kappa = pd.read_csv(MEASURED / f"{file}.csv", comment="#").query("metric == 'kappa'")
         row = kappa.set_index(["windows", "n_train_subjects"]).loc[(what, int(selection))]

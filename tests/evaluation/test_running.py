@@ -267,7 +267,8 @@ def test_warnings_that_differ_in_numbers_only_are_shown_once():
     with warnings.catch_warnings(action="always"):
         one, other = fold(3), fold(4)
     (text, category, file), *others = shown([one, [*other, *other], []])
-    assert text.startswith("In 2 of 3 folds: Channel C3 is marked as bad in info['bads'] in 3 of 9")
+    assert text.startswith("In 2 of 3 folds: Channels that are marked as bad")
+    assert "C3 (in 3 of 9 windows)" in text
     assert (category, file) == (FindingWarning, __file__)
     assert others == [
         ("In 1 of 3 folds: Channel C3 is flat.", RuntimeWarning, __file__),

@@ -5,13 +5,11 @@ from __future__ import annotations
 import io
 import math
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from skorch.callbacks import Callback, EarlyStopping
-from skorch.history import History
 from skorch.utils import noop
 from support.small_estimators import classifier, embedder
 
@@ -72,41 +70,10 @@ def fitted(scores, validation, load_best=True):
     return clf.fit(X, Y)
 
 
-def restored(clf):
-    return clf.history_.query("restored")["epoch"].tolist()
-
-
-@pytest.mark.parametrize("validation", [0.25, 0])
-def test_the_history_names_the_epoch_that_a_callback_of_the_user_restores(validation):
-    clf = fitted([1, 2, 9, 0, 0, 0], validation)
-    assert restored(clf) == [3]
+def test_a_callback_of_the_user_restores_its_best_epoch():
+    clf = fitted([1, 2, 9, 0, 0, 0], 0.25)
     best = dict(clf.net_.callbacks_)["EarlyStopping"].best_model_weights_
     assert all(torch.equal(v, best[k]) for k, v in clf.net_.module_.state_dict().items())
-
-
-def test_a_callback_whose_best_epoch_is_the_last_changes_nothing():
-    """skorch restores nothing then, so that the state with the lowest loss stays."""
-    clf = fitted([1, 2, 3, 4, 5, 6], 0.25)
-    losses = clf.history_["valid_loss"]
-    assert restored(clf) == [losses.idxmin() + 1]
-    assert restored(fitted([1, 2, 3], 0)) == [3]
-    assert restored(fitted([1, 3, 2], 0, load_best=False)) == []
-
-
-@pytest.mark.parametrize(
-    ("best_epochs", "expected"), [([2, 3], 3), ([2, 4], 2), ([4, 4], 4), ([None, 1], 1)]
-)
-def test_of_several_callbacks_the_last_that_restores_an_earlier_epoch_decides(
-    best_epochs, expected
-):
-    callbacks = [("stop", EarlyStopping())]
-    for epoch in best_epochs:
-        callbacks.append(("best", EarlyStopping(load_best=True)))
-        callbacks[-1][1].best_epoch_ = epoch
-    net = SimpleNamespace(
-        callbacks_=callbacks, history=History([{"epoch": n} for n in range(1, 5)])
-    )
-    assert training.restored_by_callbacks(net) == expected
 
 
 def test_phases_are_joined():
@@ -114,7 +81,7 @@ def test_phases_are_joined():
     row |= {"train_loss_relative": 0.9, "train_loss_relative_mae": 1.0}
     frame = history_frame({"pretraining": [row], "fine-tuning": [{"epoch": 1, "valid_loss": 2.0}]})
     assert list(frame) == [
-        *("phase", "epoch", "restored", "train_loss", "valid_loss", "train_loss_relative"),
+        *("phase", "epoch", "train_loss", "valid_loss", "train_loss_relative"),
         "train_loss_relative_mae",
     ]
     assert frame["phase"].tolist() == ["pretraining", "fine-tuning"]

@@ -37,7 +37,7 @@ def levels(picked) -> list[list[float]]:
 
 def test_channels_other_than_eeg_are_left_out_by_type_and_name():
     one = windows("STI C3 EOG1", kinds=["stim", "eeg", "eeg"])
-    with pytest.warns(UserWarning, match="STI, EOG1 are not EEG"):
+    with pytest.warns(UserWarning, match="not EEG .* STI, EOG1"):
         assert levels(pick_eeg(one)) == [[1]]
     with pytest.raises(ValueError, match="EOG1, STI"):
         pick_eeg(windows("EOG1 STI"))
@@ -45,7 +45,7 @@ def test_channels_other_than_eeg_are_left_out_by_type_and_name():
 
 def test_bad_channels_are_left_out():
     one = windows("C3 C4 Fz", bads=["C4"])
-    with pytest.warns(UserWarning, match=r"C4 is marked as bad .* 2 of 2 windows"):
+    with pytest.warns(UserWarning, match=r"marked as bad .* C4 .*2 of 2 windows"):
         assert levels(pick_eeg(one)) == [[1, 3]]
 
 
@@ -79,7 +79,7 @@ def test_channels_that_are_missing_at_predict():
     fitted = pick_for_fit(windows("C3 C4")).chs_info
     assert levels(pick_as_fitted(windows("Fz C4. C3", "C3 C4"), fitted)) == [[1, 2], [1, 2]]
     partly = windows("Fz C4", "C4 C3", bads=["C3"])
-    message = "Channel C3 .*4 of 4 windows"
+    message = "C3 .*4 of 4 windows"
     with pytest.raises(ValueError, match=message):
         pick_as_fitted(partly, fitted)
     with pytest.warns(UserWarning, match=message):
