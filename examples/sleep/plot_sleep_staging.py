@@ -126,12 +126,11 @@ for name, stages in {"preprocessed": frame, "not filtered": unfiltered}.items():
 # Hypnogram and probabilities
 # ---------------------------
 #
-# Top: the true stages, which are available only in a simulation, and the most probable stages;
-# orange marks windows in which they differ. Bottom: the probabilities.
+# Top: the true stages, which are available only in a simulation, and the most probable stages.
+# Bottom: the probabilities.
 
 plotting.hypnodensity(frame, true=true)
-# sphinx_gallery_alt = "True and predicted stages of a night, marks where they differ, and"
-# sphinx_gallery_alt = "probabilities below"
+# sphinx_gallery_alt = "True and predicted stages of a night, and probabilities below"
 plt.show()
 
 # %%
