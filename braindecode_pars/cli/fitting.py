@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars import PARSClassifier, baselines, datasets
-from braindecode_pars._common import checks, model_files
+from braindecode_pars._common import model_files
 from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
@@ -186,13 +186,11 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     n_processes = number_of_processes(n_jobs)
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
     bound = "at least " if minutes.isna().any() else ""
-    further = ["the final training of the recommended method"]
-    if plan.effort.controls and plan.primary:
-        further.append("control analyses after a significant improvement")
+    controls = " and control analyses" if plan.effort.controls and plan.primary else ""
     show(
         f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min "
-        f"(processes: {n_processes}), plus {checks.format_list(further)}. A pretraining ends early "
-        "if its held-out loss stops decreasing."
+        f"(processes: {n_processes}), plus the final training of the recommended method{controls}. "
+        "A pretraining ends early if its held-out loss stops decreasing."
     )
 
 

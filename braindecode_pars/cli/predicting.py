@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from braindecode_pars import __version__
-from braindecode_pars._common import checks, files, model_files, names, subjects, training
+from braindecode_pars._common import files, model_files, names, subjects, training
 from braindecode_pars._common.findings import Collected, collected, silent
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.cli.terminal import print_frame, show
@@ -184,22 +184,11 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
         show(f"{n_finished} of {n_recordings} recordings had already been predicted.")
     if n_failed:
         show(f"{n_failed} of {n_recordings} recordings could not be predicted. Reasons: {file}")
-    if "findings" in table:
-        seen = table["recording"][table["findings"].str.contains("subject_in_training", na=False)]
-        if len(seen):
-            show(
-                f"Data leakage: {len(seen)} of {len(table)} recordings have the identifier of a "
-                f"training subject: {checks.format_list(seen.tolist())}. If the subject is the "
-                "same, these predictions do not indicate the accuracy on new subjects."
-            )
-    if n_failed == n_recordings:
-        return
-    show(
-        f"Results written to {file.parent}. For each predicted recording: a table, BIDS events, a "
-        f"figure and a scrollable page. For all recordings: {file.name} with sleep statistics and "
-        "findings. Probabilities are not calibrated: on new subjects, they are often too close to "
-        "0 and 1."
-    )
+    if n_failed < n_recordings:
+        show(
+            f"Results written to {file.parent}, with a summary in {file.name}. Probabilities are "
+            "not calibrated: on new subjects, they are often too close to 0 and 1."
+        )
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
