@@ -147,18 +147,14 @@ def show_plan(
         corpus = runs.CorpusSize.of_numbers(n_windows, **size)
     run_plan = runs.plan(corpus, config)
     facts = {
-        "pretext task": config.task,
         "parameters": run_plan.parameters,
         "windows per pass": corpus.n_windows,
-        "sampling rate (Hz)": corpus.sfreq,
         "disk space of the store": decimal(run_plan.store_bytes),
         "disk space of the run": decimal(run_plan.run_bytes),
         "steps" if config.epochs else "maximum number of steps": run_plan.n_steps,
         "steps per epoch": run_plan.steps_per_epoch,
-        "windows per step": config.batch_size,
         "devices": f"{run_plan.n_devices} ({run_plan.device}, {config.precision})",
         "windows per second and device": run_plan.windows_per_second,
-        "windows in the measured step": run_plan.measured_windows,
         "duration (hours)": run_plan.hours,
     }
     print_frame(pd.DataFrame(facts.items()), header=False)
