@@ -100,7 +100,6 @@ def hypnogram(
 def hypnodensity(
     predictions: pd.DataFrame,
     *,
-    true: ArrayLike | None = None,
     order: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
@@ -115,9 +114,6 @@ def hypnodensity(
         in seconds, ``label``, and ``probability_LABEL`` for each class. Windows with NaN, and
         segments of the recording without a row, are left blank. To plot smoothed predictions, pass
         the result of :func:`~braindecode_pars.predictions.smoothed`.
-    true : ndarray, shape (n_windows,) | None
-        Names of the true classes. None, NaN and -1 mean an unknown class. If None, only the
-        predicted classes are drawn.
     order : sequence of str | None
         Names of all classes from top to bottom. If None, sleep stages
         (:func:`~braindecode_pars.predictions.stage_of`) are in the order wake, REM, N1, N2, N3, and
@@ -134,8 +130,8 @@ def hypnodensity(
     Raises
     ------
     ValueError
-        If a column is missing, or values are not probabilities. If a true class is not among the
-        classes. If ``order`` does not contain each class exactly once.
+        If a column is missing, or values are not probabilities. If ``order`` does not contain each
+        class exactly once.
 
     References
     ----------
@@ -166,22 +162,13 @@ def hypnodensity(
     >>> [text.get_text() for text in axes[1].get_legend().get_texts()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    if true is not None:
-        predictions = predictions.assign(true=style.label_list("true", true))
     segments, probabilities = read_predictions(predictions, order)
     order = list(probabilities)
-    series = [segments["row"].to_numpy()]
-    if true is not None:
-        # A number is a class name, not the position of a column.
-        row_of: dict[Any, int] = {name: i for i, name in enumerate(order)}
-        row_of |= {float(name): i for name, i in row_of.items() if name.lstrip("-").isdigit()}
-        series.insert(0, np.array(style.entries(segments["true"], row_of), dtype=float))
-
     # Each class needs a line of text next to the upper axes, and several in the legend.
     height = 4.4 + 0.3 * max(0, len(order) - 6)
     panels = style.axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
     edges = np.append(segments["onset"], segments["stop"].iloc[-1])
-    draw_steps(panels[0], edges, order, *series)
+    draw_steps(panels[0], edges, order, segments["row"].to_numpy())
     panels[0].set_xlabel("")
     # Stacked areas of probabilities, with the first class on top
     ax = panels[1]

@@ -90,22 +90,10 @@ def test_other_classes_keep_their_order_and_their_time():
     assert np.isnan(areas(bottom)["rest"]).any(axis=0).tolist() == [False, True, False, True, False]
 
 
-def test_true_classes_by_name_or_number():
-    true = np.array(["Wake", "N2", None], dtype=object)
-    top, _ = plotting.hypnodensity(frame(), true=true)
-    np.testing.assert_array_equal(top.patches[0].get_data().values, [0, -3, np.nan])
-    # A number is a class and not a position.
-    numbered = frame(names=["1", "2", "3", "4"])
-    top, _ = plotting.hypnodensity(numbered, true=[4.0, 1.0, np.nan])
-    np.testing.assert_array_equal(top.patches[0].get_data().values, [-3, 0, np.nan])
-
-
 def test_order_of_probabilities():
     _, bottom = plotting.hypnodensity(frame(), order=["Wake", "N3", *NAMES[:3]])
     lower, upper = areas(bottom)["N3"]  # no column: never predicted
     np.testing.assert_array_equal(lower, upper)
-    top, _ = plotting.hypnodensity(frame(), true=["Wake", "N3", "N2"], order=["N3", *NAMES])
-    assert top.patches[0].get_data().values.tolist() == [-4, 0, -2]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +105,6 @@ def test_order_of_probabilities():
         (plotting.hypnogram, dict(true=["W"], predicted=["W", "R"]), "Length of values"),
         (plotting.hypnodensity, dict(predictions=frame(5 * P)), "decision_function"),
         (plotting.hypnodensity, dict(predictions=frame(onset=[0, 20, 60])), "overlap"),
-        (plotting.hypnodensity, dict(predictions=frame(), true=["Wake"]), "Length of values"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(draw, arguments, message):
