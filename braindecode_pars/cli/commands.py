@@ -441,28 +441,20 @@ def fit(
         Pretext task of the pretraining: {TASKS}, FILE.py:CLASS; or scratch (no pretraining). Cannot
         be combined with --encoder. Default: pars.
     settings
-        KEY=VALUE: argument of PARSClassifier, or of FewLabelsClassifier. May be repeated.
-    random_state
-        Random seed. Default: 0.
-    device
-        Device: auto, cpu, cuda or mps. Default: auto.
+        KEY=VALUE: argument of PARSClassifier, such as random_state=1 or device=cpu, or of
+        FewLabelsClassifier. May be repeated.
     """
     if method is not None and (encoder is not None or few_labels):
         raise typer.BadParameter(
             "--method trains a new encoder, so it cannot be combined with --encoder or "
             "--few-labels. Omit --method."
         )
-    if few_labels and "random_state" in options:
-        raise typer.BadParameter("--seed does not apply to --few-labels. Omit --seed.")
     method = "few-labels" if few_labels else method or "pars"
     if not names_file(method):
         choice(*TASKS, "scratch", "few-labels").check("--method", method)
     from braindecode_pars.cli import fitting
 
-    settings: dict[str, Any] = {
-        name: options.pop(name) for name in ("random_state", "device") if name in options
-    }
-    settings |= values(options.pop("settings", None), "--set")
+    settings = values(options.pop("settings", None), "--set")
     reading = reading_of(folder, options)
     fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
 

@@ -53,7 +53,7 @@ BAND_POWER = ("--set", 'views=["band_power"]')
 def test_from_recordings_to_predictions(recordings, tmp_path):
     """The command that is printed at the end runs as it is."""
     model = tmp_path / "my model"
-    result = invoke("fit", recordings, "--out", model, *NAMES, *SHORT, "--seed", 3)
+    result = invoke("fit", recordings, "--out", model, *NAMES, *SHORT, "--set", "random_state=3")
     assert result.exit_code == 0, result.output
     rows = [line.replace("│", " ").split() for line in result.output.splitlines() if "│" in line]
     for row in ("windows 40 of 4 s", "sampling rate 100 Hz", "fast 20 4 4", "slow 20 4 4"):
