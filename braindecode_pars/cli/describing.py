@@ -163,20 +163,19 @@ def show_plan(
 
 def show_encoders() -> None:
     """Print a table of the bundled encoders."""
-    rows = []
-    for name in model_files.bundled_names():
-        card = saved.load_encoder(model_files.bundled_folder(name)).card
-        rows.append(
-            {
-                "name": name,
-                "pretext task": card.task,
-                "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
-                "subjects": ", ".join(card.about["people"]),
-                "relative held-out loss": card.about["held_out"]["loss_relative"],
-            }
-        )
+    short_names = {name: alias for alias, name in model_files.ALIASES.items()}
+    rows = [
+        {
+            "name": short_names.get(name, name),
+            "pretext task": card.task,
+            "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
+            "subjects": ", ".join(card.about["people"]),
+            "held-out loss": card.about["held_out"]["loss_relative"],
+        }
+        for name, card in saved.packaged_encoders().items()
+    ]
     print_frame(pd.DataFrame(rows), n_text=4)
-    show("A relative loss of 1 is the chance level of the pretext task.")
+    show("The loss is relative to the chance level of the pretext task.")
     show("Encoder card: braindecode-pars encoders NAME; probing analysis: add --audit")
 
 
