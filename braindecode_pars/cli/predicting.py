@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from braindecode_pars import __version__
-from braindecode_pars._common import files, model_files, names, subjects, training
+from braindecode_pars._common import checks, files, model_files, names, subjects, training
 from braindecode_pars._common.findings import Collected, collected, silent
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.cli.terminal import print_frame, show
@@ -184,6 +184,14 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
         show(f"{n_finished} of {n_recordings} recordings had already been predicted.")
     if n_failed:
         show(f"{n_failed} of {n_recordings} recordings could not be predicted. Reasons: {file}")
+    if "findings" in table:
+        seen = table["recording"][table["findings"].str.contains("subject_in_training", na=False)]
+        if len(seen):
+            show(
+                "Data leakage: these recordings have the identifier of a training subject: "
+                f"{checks.format_list(seen.tolist())}. If the subject is the same, the predictions "
+                "do not indicate the accuracy on new subjects."
+            )
     if n_failed < n_recordings:
         show(
             f"Results written to {file.parent}, with a summary in {file.name}. Probabilities are "
