@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from braindecode_pars import runs
-from braindecode_pars._common.checks import names_file
+from braindecode_pars._common.checks import choice, names_file
 from braindecode_pars._common.names import TASKS
 from braindecode_pars.cli.evaluate import evaluate
 from braindecode_pars.cli.terminal import (
@@ -185,15 +185,10 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     # The argument classes selects labels of a table, of paths or of a bundled dataset, and the
     # argument labels selects annotations.
     by_classes = {"labels", "labels_from"} & options.keys() or not Path(folder).exists()
-    names = _class_of_each_label(options["classes"])
+    split = [text.rpartition("=")[::2] for text in options["classes"]]  # LABEL=NAME, or LABEL
+    names = {label or name: name for label, name in split}
     others = {name: value for name, value in options.items() if name != "classes"}
     return others | {"classes" if by_classes else "labels": names}
-
-
-def _class_of_each_label(options: list[str] | None) -> dict[str, str]:
-    """Return the class name of each label from options LABEL=NAME, or LABEL alone."""
-    split = [text.rpartition("=")[::2] for text in options or ()]
-    return {label or name: name for label, name in split}
 
 
 #: Types of the options of a study.
@@ -446,31 +441,20 @@ def fit(
         Pretext task of the pretraining: {TASKS}, FILE.py:CLASS; or scratch (no pretraining). Cannot
         be combined with --encoder. Default: pars.
     settings
-        KEY=VALUE: argument of PARSClassifier, or of FewLabelsClassifier. May be repeated.
-    random_state
-        Random seed. Default: 0.
-    device
-        Device: auto, cpu, cuda or mps. Default: auto.
+        KEY=VALUE: argument of PARSClassifier, such as random_state=1 or device=cpu, or of
+        FewLabelsClassifier. May be repeated.
     """
     if method is not None and (encoder is not None or few_labels):
         raise typer.BadParameter(
             "--method trains a new encoder, so it cannot be combined with --encoder or "
             "--few-labels. Omit --method."
         )
-    if few_labels and "random_state" in options:
-        raise typer.BadParameter("--seed does not apply to --few-labels. Omit --seed.")
     method = "few-labels" if few_labels else method or "pars"
-    if method not in (*TASKS, "scratch", "few-labels") and not names_file(method):
-        raise typer.BadParameter(
-            f"Unknown --method {method!r}; use one of {', '.join(TASKS)}, scratch, or "
-            "FILE.py:CLASS."
-        )
+    if not names_file(method):
+        choice(*TASKS, "scratch", "few-labels").check("--method", method)
     from braindecode_pars.cli import fitting
 
-    settings: dict[str, Any] = {
-        name: options.pop(name) for name in ("random_state", "device") if name in options
-    }
-    settings |= values(options.pop("settings", None), "--set")
+    settings = values(options.pop("settings", None), "--set")
     reading = reading_of(folder, options)
     fitting.fit_folder(folder, out, encoder, method, reading, settings, overwrite=overwrite)
 
@@ -522,9 +506,6 @@ def predict(
     smooth: bool = False,
     rescale: bool = False,
     adapt: bool = False,
-    labels: str | None = None,
-    label_column: str = "label",
-    classes: Annotated[list[str] | None, typer.Option("--class")] = None,
     device: str = "auto",
     overwrite: bool = False,
 ) -> None:
@@ -561,28 +542,17 @@ def predict(
         with fit --few-labels. The features are centered with the windows of the recording. If the
         annotations of the recording contain at least two classes of the model, the classifier is
         also calibrated with these labels.
-    labels
-        With --adapt: table with the labels of files, as in fit --labels. Default: the annotations
-        of the recordings.
-    label_column
-        Column of the table that contains the labels.
-    classes
-        With --adapt: label to use, such as 'Sleep stage W=W', as in fit --class. May be repeated.
     device
         Device: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the CPU.
     overwrite
         Replace existing results, even if they were computed from a different version of the
         recording, another model or other options. Without it, the command stops.
     """
-    if not adapt and (labels or classes):
-        raise typer.BadParameter("--labels and --class require --adapt.")
     from braindecode_pars.cli import predicting
 
-    named = _class_of_each_label(classes)
-    adaptation = dict(labels=labels, column=label_column, classes=named) if adapt else None
     options = dict(overlap=overlap, smooth=smooth, rescale=rescale)
     n_failed = predicting.predict_recordings(
-        model, recordings, out, device=device, overwrite=overwrite, adapt=adaptation, **options
+        model, recordings, out, device=device, overwrite=overwrite, adapt=adapt, **options
     )
     if n_failed:
         sys.exit(1)

@@ -9,7 +9,7 @@ from braindecode.datasets import BaseConcatDataset
 from rich.filesize import decimal
 
 from braindecode_pars import datasets, runs
-from braindecode_pars._common import checks, computing, model_files
+from braindecode_pars._common import checks, model_files
 from braindecode_pars.cli.terminal import print_frame, show
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.recordings import cutting
@@ -79,7 +79,7 @@ def find_corpora(
     if not labels:
         corpora = without_left_out(corpora)
     for corpus in corpora:
-        show(corpus.summary)  # with the included and excluded subjects
+        show(corpus.summary)  # included and excluded subjects
     absent = set() if labels else set.intersection(*(set(corpus.absent) for corpus in corpora))
     if absent:
         show(
@@ -109,19 +109,10 @@ def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
     subjects = [*map(str, finished.subjects)]
     show(f"{len(subjects)} subjects: {checks.format_list(subjects, max_items=12)}.")
     if finished.n_labeled_windows:
-        show(
-            f"{finished.n_labeled_windows:,} labeled windows of the classes "
-            f"{checks.format_list(finished.classes) or 'unknown'}. To use them, pass --dataset "
-            f"{finished.path} to the command evaluate."
-        )
-    if finished.shares:
-        total = sum(finished.shares.values())
-        mixture = ", ".join(f"{name} {s / total:.0%}" for name, s in finished.shares.items())
-        show(f"Proportion of each corpus in pretraining: {mixture}.")
-    if finished.skipped:
-        show(f"Skipped recordings ({len(finished.skipped)}):")
+        classes = checks.format_list(finished.classes) or "unknown"
+        show(f"{finished.n_labeled_windows:,} labeled windows of the classes {classes}.")
     for name, reason in finished.skipped.items():
-        show(f"  {name}: {reason}")
+        show(f"Skipped recording {name}: {reason}")
 
 
 # Runs and encoders -------------------------------------------------------------------------------
@@ -155,18 +146,14 @@ def show_plan(
         corpus = runs.CorpusSize.of_numbers(n_windows, **size)
     run_plan = runs.plan(corpus, config)
     facts = {
-        "pretext task": config.task,
         "parameters": run_plan.parameters,
         "windows per pass": corpus.n_windows,
-        "sampling rate (Hz)": corpus.sfreq,
         "disk space of the store": decimal(run_plan.store_bytes),
         "disk space of the run": decimal(run_plan.run_bytes),
         "steps" if config.epochs else "maximum number of steps": run_plan.n_steps,
         "steps per epoch": run_plan.steps_per_epoch,
-        "windows per step": config.batch_size,
         "devices": f"{run_plan.n_devices} ({run_plan.device}, {config.precision})",
         "windows per second and device": run_plan.windows_per_second,
-        "windows in the measured step": run_plan.measured_windows,
         "duration (hours)": run_plan.hours,
     }
     print_frame(pd.DataFrame(facts.items()), header=False)
@@ -174,29 +161,20 @@ def show_plan(
 
 
 def show_encoders() -> None:
-    """Print a table of the bundled encoders, with one column per encoder.
-
-    The rows are properties. There are more properties than encoders, so this saves width.
-    """
-    table = pd.DataFrame()
-    for name in model_files.bundled_names():
-        encoder, card, _ = saved.load_encoder(model_files.bundled_folder(name))
-        about, held_out = card.about, card.about["held_out"]
-        aliases = [alias for alias, of in model_files.ALIASES.items() if of == name]
-        table[name] = {
-            "alias": ", ".join(aliases) or "-",
+    """Print a table of the bundled encoders."""
+    short_names = {name: alias for alias, name in model_files.ALIASES.items()}
+    rows = [
+        {
+            "name": short_names.get(name, name),
             "pretext task": card.task,
-            "parameters": f"{computing.n_parameters(encoder):,}",
             "sampling rate": preprocessing.text_of("sfreq", card.sfreq),
-            "band": preprocessing.text_of("band", about["band"]),
-            "reference": about["reference"],
-            "corpora": ", ".join(about["corpora"]),
-            "subjects": ", ".join(about["people"]),
-            "relative held-out loss": f"{held_out['loss_relative']:.3f} on {held_out['people']}",
-            "license": about["license"],
+            "subjects": ", ".join(card.about["people"]),
+            "held-out loss": card.about["held_out"]["loss_relative"],
         }
-    print_frame(table.reset_index(names="name"), n_text=1 + table.shape[1])
-    show("A relative loss of 1 is the chance level of the pretext task.")
+        for name, card in saved.packaged_encoders().items()
+    ]
+    print_frame(pd.DataFrame(rows), n_text=4)
+    show("The loss is relative to the chance level of the pretext task.")
     show("Encoder card: braindecode-pars encoders NAME; probing analysis: add --audit")
 
 

@@ -1,9 +1,7 @@
 """Implementation of the commands ``fit`` and ``study``."""
 
-import json
 import shlex
 import sys
-import time
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -13,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from braindecode_pars import PARSClassifier, baselines, datasets
-from braindecode_pars._common import checks, model_files
+from braindecode_pars._common import model_files
 from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars.baselines.few_labels import FewLabelsClassifier
 from braindecode_pars.cli.terminal import print_frame, show
@@ -37,7 +35,7 @@ def fit_folder(
     *,
     overwrite: bool,
 ) -> None:
-    """Load recordings, train and save a classifier, and print the next steps.
+    """Load recordings, train and save a classifier, and print the command that predicts with it.
 
     Parameters
     ----------
@@ -59,12 +57,14 @@ def fit_folder(
     is_folder = Path(folder).is_dir() and not is_store(folder)
     if not is_folder and "channels" in reading:  # stored windows: select channels in the model
         settings = {**settings, "channels": reading.pop("channels")}
+    if encoder:
+        settings = {**settings, "encoder": encoder}
     clf: FewLabelsClassifier | PARSClassifier
     arguments = {"random_state": 0, "verbose": 1, **settings}
     if method == "few-labels":
-        clf = FewLabelsClassifier(**{**settings, **({"encoder": encoder} if encoder else {})})
+        clf = FewLabelsClassifier(**settings)
     elif encoder:
-        clf = PARSClassifier(encoder=encoder, **arguments)
+        clf = PARSClassifier(**arguments)
     else:
         (clf,) = baselines.make_methods([method], **arguments).values()
     # Check before hours of reading and training.
@@ -79,40 +79,16 @@ def fit_folder(
     if clf.encoder is not None and is_folder:
         reading = _as_encoder(clf.encoder) | reading
     windows = datasets.load(folder, **reading)
-    data = StudyData.of(windows)
-    _show_check(data_check.check_data(data, in_spite_of=["confounds"]), ("warning", "note"))
-    n_subjects = pd.Series(data.windows.groups).nunique()
-    start = time.perf_counter()
+    check = data_check.check_data(StudyData.of(windows), in_spite_of=["confounds"])
+    _show_check(check, ("warning", "note"))
     clf.fit(windows)
-    minutes = n_subjects * (time.perf_counter() - start) / 60
     clf.save(out)
     show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
     _show_predict_command(out)
-    if n_subjects == 1:
-        show("To estimate the accuracy on other subjects, label recordings of more subjects.")
-        return
-    if method == "few-labels":  # center the features of all methods, or of none
-        settings = {name: value for name, value in settings.items() if name != "recenter"}
-        settings |= {"subject_centering": True} if clf.recenter_ else {}
-    methods = ["--encoder", encoder] if encoder else []
-    if method == "few-labels" or not encoder:
-        methods += ["--method", method]
-    evaluate = [
-        *("evaluate", "leave-one-subject-out", "--dataset", folder, *methods),
-        *("--method", "band-power", *_as_options("--load", reading)),
-        *(*_as_options("--set", settings), "--out", f"{out}-evaluation"),
-    ]
     show(
-        "To estimate the accuracy on new subjects by leave-one-subject-out cross-validation (about "
-        f"{max(minutes, 1):.0f} min on this machine), run:\n  braindecode-pars "
-        f"{shlex.join(evaluate)}"
+        "To estimate the accuracy on other subjects, use the command braindecode-pars evaluate "
+        "leave-one-subject-out."
     )
-
-
-def _as_options(name: str, arguments: Mapping[str, Any]) -> list[str]:
-    """Return arguments as options KEY=VALUE of a command."""
-    options = [f"{key}={json.dumps(value)}" for key, value in arguments.items()]
-    return [word for option in options for word in (name, option)]
 
 
 def _as_encoder(encoder: str) -> dict[str, Any]:
@@ -210,13 +186,11 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     n_processes = number_of_processes(n_jobs)
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
     bound = "at least " if minutes.isna().any() else ""
-    further = ["the final training of the recommended method"]
-    if plan.effort.controls and plan.primary:
-        further.append("control analyses after a significant improvement")
+    controls = " and control analyses" if plan.effort.controls and plan.primary else ""
     show(
         f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min "
-        f"(processes: {n_processes}), plus {checks.format_list(further)}. A pretraining ends early "
-        "if its held-out loss stops decreasing."
+        f"(processes: {n_processes}), plus the final training of the recommended method{controls}. "
+        "A pretraining ends early if its held-out loss stops decreasing."
     )
 
 

@@ -19,7 +19,7 @@ from braindecode_pars._common import checks, files, model_files, names, subjects
 from braindecode_pars._common.findings import Collected, collected
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.cli.terminal import print_frame, show
-from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
+from braindecode_pars.predictions.adaptation import adapted_to
 from braindecode_pars.predictions.recording import check_transitions
 from braindecode_pars.predictions.results import (
     MARK,
@@ -38,7 +38,7 @@ def predict_recordings(
     *,
     device: str,
     overwrite: bool,
-    adapt: dict[str, Any] | None = None,
+    adapt: bool = False,
     **options: Any,
 ) -> int:
     """Predict recordings, write and print a summary, and return the number of failed recordings.
@@ -59,10 +59,8 @@ def predict_recordings(
     overwrite : bool
         Whether to replace results of a different version of a recording, another model or other
         options.
-    adapt : dict | None
-        If not None, the model is adapted to each recording before predicting it. The entries are
-        ``labels`` (table, or None for annotations), ``column`` (column of the labels) and
-        ``classes`` (class of each label, or empty if the labels are classes of the model).
+    adapt : bool
+        Whether to adapt the model to each recording before predicting it.
     **options
         ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
 
@@ -89,17 +87,13 @@ def predict_recordings(
         )
     weights = model_folder / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
-    adaptations: dict[Path, tuple] = {}
-    if adapt is not None:
+    if adapt:
         if not hasattr(clf, "adapt"):
             raise ValueError(
                 f"--adapt requires a model that was trained with fit --few-labels, but {model} is "
                 f"a {type(clf).__name__}. Omit --adapt, or train a model with fit --few-labels."
             )
-        labels = adapt["labels"]
-        settings["adapt"] = {**adapt, "labels": labels and files.checksum_of_file(Path(labels))}
-        segments = labeled_segments(labels, adapt["column"], targets)
-        adaptations = {file: (adapt["classes"], segments.get(file)) for file in targets}
+        settings["adapt"] = True
     folder = ResultsFolder(out, "predictions", marks=(MARK,))
     if folder.is_ours:
         files.read_checked(out / MARK)  # refuses a file of the same name of another program
@@ -116,8 +110,7 @@ def predict_recordings(
                 unfinished, desc="predicting", unit=" recordings", disable=not unfinished
             ) as bar:
                 for results in bar:
-                    adaptation = adaptations.get(results.recording)
-                    if problem := _predict(clf, results, options, bar, adaptation):
+                    if problem := _predict(clf, results, options, bar, adapt=adapt):
                         problems[str(results.target)] = problem
         finally:  # also after Ctrl-C
             table = write_summary(folder, problems)
@@ -126,7 +119,7 @@ def predict_recordings(
 
 
 def _predict(
-    clf: Any, results: Results, options: dict[str, Any], bar: Any, adapt: tuple | None
+    clf: Any, results: Results, options: dict[str, Any], bar: Any, *, adapt: bool
 ) -> str | None:
     """Predict a recording and write its results; return the reason of a failure, or None.
 
@@ -142,8 +135,8 @@ def _predict(
         with collected(caught):
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            if adapt is not None:
-                clf, basis = adapted_to(clf, results.recording, *adapt, rescale=options["rescale"])
+            if adapt:
+                clf, basis = adapted_to(clf, results.recording, rescale=options["rescale"])
                 write(f"adapted to {basis}.")
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
@@ -195,18 +188,15 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
         seen = table["recording"][table["findings"].str.contains("subject_in_training", na=False)]
         if len(seen):
             show(
-                f"Data leakage: {len(seen)} of {len(table)} recordings have the identifier of a "
-                f"training subject: {checks.format_list(seen.tolist())}. If the subject is the "
-                "same, these predictions do not indicate the accuracy on new subjects."
+                "Data leakage: these recordings have the identifier of a training subject: "
+                f"{checks.format_list(seen.tolist())}. If the subject is the same, the predictions "
+                "do not indicate the accuracy on new subjects."
             )
-    if n_failed == n_recordings:
-        return
-    show(
-        f"Results written to {file.parent}. For each predicted recording: a table, BIDS events, a "
-        f"figure and a scrollable page. For all recordings: {file.name} with sleep statistics and "
-        "findings. Probabilities are not calibrated: on new subjects, they are often too close to "
-        "0 and 1."
-    )
+    if n_failed < n_recordings:
+        show(
+            f"Results written to {file.parent}, with a summary in {file.name}. Probabilities are "
+            "not calibrated: on new subjects, they are often too close to 0 and 1."
+        )
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:

@@ -84,7 +84,6 @@ _TYPES: dict[str, Any] = {
     "channels": Annotated[list[str], typer.Option("--channel")],
     "classes": Annotated[list[str], typer.Option("--class")],
     "settings": Annotated[list[str], typer.Option("--set")],
-    "random_state": Annotated[int, typer.Option("--seed")],
     "n_jobs": Annotated[int, typer.Option("--jobs")],
 }
 

@@ -1,12 +1,11 @@
 """Adapt a classifier to a recording before the recording is predicted."""
 
-from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from braindecode_pars._common import checks, tables
+from braindecode_pars._common import checks
 from braindecode_pars.predictions.recording import (
     class_texts,
     prepare_recording,
@@ -14,17 +13,15 @@ from braindecode_pars.predictions.recording import (
     usable_starts,
     windows_from,
 )
-from braindecode_pars.recordings import label_files, readers, side_tables
+from braindecode_pars.recordings import label_files, readers
 
 
-def adapted_to(
-    clf: Any, file: Path, classes: Mapping[str, str], segments: Any = None, *, rescale: bool
-) -> tuple[Any, str]:
+def adapted_to(clf: Any, file: Path, *, rescale: bool) -> tuple[Any, str]:
     """Return a classifier adapted to one recording, and a description of the windows used.
 
-    If the recording has labels of at least two classes, the classifier is calibrated with these
-    labels. Otherwise, only the mean of the features is adapted, as in ``FewLabelsClassifier.adapt``
-    without labels.
+    If the recording has annotations of at least two classes, the classifier is calibrated with
+    these labels. Otherwise, only the mean of the features is adapted, as in
+    ``FewLabelsClassifier.adapt`` without labels.
 
     Parameters
     ----------
@@ -32,10 +29,6 @@ def adapted_to(
         Classifier with a method ``adapt``.
     file : Path
         The recording.
-    classes : mapping of str to str
-        Class of each label; empty if the labels are the classes of the model.
-    segments : Any
-        Labeled segments from :func:`labeled_segments`, instead of annotations.
     rescale : bool
         As in ``predict_raw``.
 
@@ -51,8 +44,8 @@ def adapted_to(
     if rescale:
         rescale_signals(recording, clf)
     code_of = {text: i for i, text in enumerate(class_texts(clf))}
-    annotations = label_files.annotations_of(file, raw, segments)
-    texts = [classes.get(text, "") if classes else text for text in annotations.description]
+    annotations = label_files.annotations_of(file, raw)
+    texts = annotations.description.tolist()
     start = np.rint(annotations.onset * recording.sfreq).astype(int)
     stop = np.rint((annotations.onset + annotations.duration) * recording.sfreq).astype(int)
     # A label without a duration applies to the window that starts at its onset, as in fit.
@@ -72,44 +65,3 @@ def adapted_to(
         basis = f"its labeled windows ({counts_text}), which are also predicted"
     windows = windows_from(recording, starts, length)
     return clf.adapt(windows, labels), basis
-
-
-def labeled_segments(
-    labels: str | None, column: str, recordings: Collection[Path]
-) -> dict[Path, Any]:
-    """Read the labeled segments of recordings from a table. Rows of other files are ignored.
-
-    Parameters
-    ----------
-    labels : str | None
-        File of the table. If None, there are no segments.
-    column : str
-        Column of the table that contains the labels.
-    recordings : collection of Path
-        Files of the recordings.
-
-    Returns
-    -------
-    dict of Path to Any
-        Labeled segments by recording, for :func:`adapted_to`.
-
-    Raises
-    ------
-    ValueError
-        If the table has no column ``file``, or no row for any of the recordings.
-    """
-    if labels is None:
-        return {}
-    table = side_tables.read_table(labels, Path())
-    tables.check_table(table, f"--labels {labels}", ["file"])
-    matched_files = label_files.files_named(table, recordings, labels)
-    rows = table[[file is not None for file in matched_files]]
-    if rows.empty:
-        raise ValueError(
-            f"The column 'file' of --labels {labels} contains none of these recordings: "
-            f"{checks.format_list([*map(str, recordings)])}."
-        )
-    labeled_files = label_files.labels_of_files(rows, Path(), [*recordings], column)
-    # A recording without a row is unlabeled; its own annotations are not read.
-    segments: dict[Path, Any] = dict.fromkeys(recordings, ())
-    return segments | {entry.file: entry.segments for entry in labeled_files}

@@ -6,7 +6,6 @@ All functions accept the table that ``predict_raw`` of a classifier returns. It 
 sleep stages are recognized in many spellings, and are ordered from wake to deep sleep.
 """
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -167,13 +166,6 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     )
 
 
-_SUFFIX = "_events.tsv"
-#: Entities of BIDS names such as sub-01_ses-1_task-sleep_run-2_desc-pars, with alphanumeric labels.
-_ENTITIES = re.compile(
-    r"sub-[A-Za-z0-9]+(_ses-[A-Za-z0-9]+)?_task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*"
-)
-
-
 def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write predictions as a BIDS events file, with a JSON file that describes its columns.
 
@@ -208,7 +200,7 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
         If ``frame`` is not a DataFrame.
     ValueError
         If ``frame`` is not a table of predictions. If the file name does not end with
-        ``_events.tsv``. If the file name starts with ``sub-``, but is not a valid BIDS name.
+        ``_events.tsv``.
 
     References
     ----------
@@ -233,14 +225,8 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     <BLANKLINE>
     """
     path = Path(path).expanduser()
-    stem = path.name.removesuffix(_SUFFIX)
-    is_bids = has_bids_entities(stem) or not stem.startswith("sub-")
-    if stem in ("", path.name) or not is_bids:
-        raise ValueError(
-            f"path has the file name {path.name}, expected a name that ends with {_SUFFIX}. A name "
-            "that begins with sub- requires the BIDS entities sub, ses (if there are sessions) and "
-            "task, in this order, with alphanumeric labels."
-        )
+    if not path.name.endswith("_events.tsv"):
+        raise ValueError(f"path must end with _events.tsv, got the file name {path.name}.")
     rows = check_predictions(frame)
     descriptions = _descriptions(classes_of(rows))
     table = rows.rename(columns={"label": "trial_type"}).rename(columns=str)
@@ -255,11 +241,6 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     columns = files.to_json({name: descriptions[name] for name in table}).encode()
     files.replace_files(path.parent, {path.name: text.encode(), sidecar.name: columns})
     return path
-
-
-def has_bids_entities(stem: str) -> bool:
-    """Whether a file name, without suffix and extension, is a valid BIDS name of a recording."""
-    return _ENTITIES.fullmatch(stem) is not None
 
 
 def _descriptions(classes: list[str]) -> dict[str, dict[str, Any]]:

@@ -1,7 +1,4 @@
-"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page.
-
-``bland_altman`` plots the agreement with an expert over several nights.
-"""
+"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -16,7 +13,7 @@ from numpy.typing import ArrayLike
 from braindecode_pars._common import checks, tables
 from braindecode_pars._common.sleep_stages import top_to_bottom
 from braindecode_pars.plotting import style
-from braindecode_pars.predictions.night import check_predictions, smoothed, to_annotations
+from braindecode_pars.predictions.night import check_predictions, to_annotations
 
 
 def hypnogram(
@@ -51,8 +48,7 @@ def hypnogram(
     Returns
     -------
     Axes
-        Axes with the hypnogram. With predicted stages, the title shows the percentage of windows
-        with equal stages. Windows in which a stage is unknown do not count.
+        Axes with the hypnogram.
 
     Raises
     ------
@@ -66,8 +62,7 @@ def hypnogram(
 
     .. plot::
         :include-source:
-        :alt: True and predicted hypnogram of six hours as steps, and marks below in windows with
-            different stages.
+        :alt: True and predicted hypnogram of six hours as steps.
 
         >>> import numpy as np
         >>> from braindecode_pars import datasets, plotting
@@ -79,8 +74,8 @@ def hypnogram(
     Stages can also be names:
 
     >>> ax = plotting.hypnogram(["W", "N1", "N2", "N2"], ["W", "N1", "N1", "N2"])
-    >>> ax.get_title("left")
-    'agreement 75 % of 4 windows'
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['W', 'N1', 'N2']
     """
     checks.check_positive(window_seconds=window_seconds)
     stages = pd.DataFrame({"true": style.label_list("true", true)}, dtype=object)
@@ -105,7 +100,6 @@ def hypnogram(
 def hypnodensity(
     predictions: pd.DataFrame,
     *,
-    true: ArrayLike | None = None,
     order: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
@@ -120,9 +114,6 @@ def hypnodensity(
         in seconds, ``label``, and ``probability_LABEL`` for each class. Windows with NaN, and
         segments of the recording without a row, are left blank. To plot smoothed predictions, pass
         the result of :func:`~braindecode_pars.predictions.smoothed`.
-    true : ndarray, shape (n_windows,) | None
-        Names of the true classes. None, NaN and -1 mean an unknown class. If None, only the
-        predicted classes are drawn.
     order : sequence of str | None
         Names of all classes from top to bottom. If None, sleep stages
         (:func:`~braindecode_pars.predictions.stage_of`) are in the order wake, REM, N1, N2, N3, and
@@ -139,8 +130,8 @@ def hypnodensity(
     Raises
     ------
     ValueError
-        If a column is missing, or values are not probabilities. If a true class is not among the
-        classes. If ``order`` does not contain each class exactly once.
+        If a column is missing, or values are not probabilities. If ``order`` does not contain each
+        class exactly once.
 
     References
     ----------
@@ -171,22 +162,13 @@ def hypnodensity(
     >>> [text.get_text() for text in axes[1].get_legend().get_texts()]
     ['W', 'R', 'N1', 'N2', 'N3']
     """
-    if true is not None:
-        predictions = predictions.assign(true=style.label_list("true", true))
     segments, probabilities = read_predictions(predictions, order)
     order = list(probabilities)
-    series = [segments["row"].to_numpy()]
-    if true is not None:
-        # A number is a class name, not the position of a column.
-        row_of: dict[Any, int] = {name: i for i, name in enumerate(order)}
-        row_of |= {float(name): i for name, i in row_of.items() if name.lstrip("-").isdigit()}
-        series.insert(0, np.array(style.entries(segments["true"], row_of), dtype=float))
-
     # Each class needs a line of text next to the upper axes, and several in the legend.
     height = 4.4 + 0.3 * max(0, len(order) - 6)
     panels = style.axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
     edges = np.append(segments["onset"], segments["stop"].iloc[-1])
-    draw_steps(panels[0], edges, order, *series)
+    draw_steps(panels[0], edges, order, segments["row"].to_numpy())
     panels[0].set_xlabel("")
     # Stacked areas of probabilities, with the first class on top
     ax = panels[1]
@@ -201,79 +183,6 @@ def hypnodensity(
     style.remove_frame(ax)
     style.named_legend(ax, style.named_artists(ax), loc="upper left", bbox_to_anchor=(1, 1))
     return panels
-
-
-def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) -> Axes:
-    """Plot differences between predictions and expert over nights (Bland and Altman 1986).
-
-    Each night is a point: the mean of its predicted and its expert value (x), and their difference
-    (y). Lines are the bias and the 95 % limits of agreement, with their 95 % confidence intervals
-    as areas. If the points rise, fall or spread out, the limits depend on the value.
-
-    Parameters
-    ----------
-    statistics : DataFrame
-        Sleep statistics of several nights, from :func:`predictions.agreement
-        <braindecode_pars.predictions.agreement>`.
-    name : str
-        Sleep statistic to plot, such as ``"TST"``.
-    ax : Axes | None
-        Axes to draw on. If None, a new figure is created.
-
-    Returns
-    -------
-    Axes
-        Axes with the figure. Bias and limits are omitted if they are not defined.
-
-    Raises
-    ------
-    KeyError
-        If ``name`` is not a row of ``statistics``, or ``statistics`` are those of a single night.
-
-    Examples
-    --------
-    .. plot::
-        :include-source:
-        :alt: Differences between predicted and expert total sleep time of ten nights as points,
-            with lines for the bias and the limits of agreement.
-
-        >>> import mne
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from braindecode_pars import datasets, plotting, predictions
-        >>> rng = np.random.default_rng(0)
-        >>> frames, experts = {}, {}
-        >>> for night in range(10):
-        ...     true = np.array(datasets.simulated.STAGES)[
-        ...         datasets.simulated.stages_of_a_night(720, rng)
-        ...     ]
-        ...     label = np.where(rng.random(720) < 0.1, "N2", true)
-        ...     onset = 30.0 * np.arange(720)
-        ...     frames[night] = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
-        ...     experts[night] = mne.Annotations(onset, 30, true)
-        >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
-        >>> ax = plotting.bland_altman(statistics, "TST")
-    """
-    row = statistics.loc[name]
-    predicted, expert, limits = (
-        row[part].astype(float) for part in ("predicted", "expert", "limits")
-    )
-    is_new = ax is None
-    [ax] = style.axes_for(ax, 1, 1, (5, 3.6))
-    ax.plot((predicted + expert) / 2, predicted - expert, "o", color=style.shade(0.2))
-    for i, line in enumerate(("upper_limit", "bias", "lower_limit")):
-        color, label = style.COLORS[i], line.replace("_", " ")
-        # NaN is not drawn.
-        ax.axhspan(
-            limits[f"{line}_ci_low"], limits[f"{line}_ci_high"], color=color, alpha=0.2, lw=0
-        )
-        ax.axhline(limits[line], color=color, linestyle=style.LINES[i], label=label)
-    style.draw_legend(ax, is_new=is_new)
-    unit = "%" if name.startswith("%") or name in ("SE", "SME") else "min"
-    ax.set(xlabel=f"{name}, mean of predicted and expert ({unit})")
-    ax.set(ylabel=f"predicted - expert ({unit})")
-    style.remove_frame(ax)
-    return ax
 
 
 def read_predictions(
@@ -327,7 +236,7 @@ def draw_steps(
     true: np.ndarray,
     predicted: np.ndarray | None = None,
 ) -> None:
-    """Draw a hypnogram as steps, with a row of differences below.
+    """Draw a hypnogram as steps.
 
     Parameters
     ----------
@@ -342,7 +251,6 @@ def draw_steps(
     """
     unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
-    names = list(order)
     if predicted is None:
         ax.stairs(-true, edges, baseline=None, color=style.shade(0.2))
     else:
@@ -350,20 +258,9 @@ def draw_steps(
         ax.stairs(
             -predicted, edges, baseline=None, color=style.COLORS[0], lw=1.1, label="predicted"
         )
-        # Windows with different true and predicted stages are blocks in a separate row. The edge
-        # line keeps a window visible if it is narrower than a pixel.
-        has_both = np.isfinite(true) & np.isfinite(predicted)
-        different = np.flatnonzero(has_both & (true != predicted))
-        spans = [(edges[i], edges[i + 1] - edges[i]) for i in different]
-        ax.broken_barh(spans, (-len(names) - 0.3, 0.6), color=style.COLORS[6], lw=0.6)
-        names.append("different")
-        n_windows = has_both.sum()
-        agreement = 100 * (1 - len(different) / n_windows) if has_both.any() else np.nan
-        ax.set_title(f"agreement {agreement:.0f} % of {n_windows} windows", loc="left")
         ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-    # Axes
-    ax.set_yticks([-row for row in range(len(names))], names, parse_math=False)
-    ax.set(xlabel=unit, xlim=(edges[0], edges[-1]), ylim=(-len(names) + 0.55, 0.45))
+    ax.set_yticks([-row for row in range(len(order))], order, parse_math=False)
+    ax.set(xlabel=unit, xlim=(edges[0], edges[-1]), ylim=(-len(order) + 0.55, 0.45))
     style.remove_frame(ax)
 
 
@@ -386,8 +283,8 @@ def night_page(
     Parameters
     ----------
     predictions : DataFrame
-        Predictions of a recording, as from ``predict_raw``. With ``smooth=True``, the page shows
-        the raw and the smoothed predictions.
+        Predictions of a recording, as from ``predict_raw``. To show smoothed predictions, pass
+        :func:`predictions.smoothed(frame) <braindecode_pars.predictions.smoothed>`.
     path : path
         File to write, such as ``"recording1.html"``. Folders are created.
     order : sequence of str | None
@@ -416,25 +313,13 @@ def night_page(
     >>> frame = frame.assign(probability_W=[0.9, 0.2], probability_N1=[0.1, 0.8])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = plotting.night_page(frame, Path(folder, "night.html"))
-    ...     print("0:00:30 N1, raw: W 20 %, N1 80 %" in page.read_text(encoding="utf-8"))
+    ...     print("0:00:30 N1: W 20 %, N1 80 %" in page.read_text(encoding="utf-8"))
     True
     """
-    table_of_kind = {"raw": predictions}
-    if tables.SMOOTHED_LABEL in predictions:
-        table_of_kind["smoothed"] = smoothed(predictions)
-    series = {}
-    for kind, table in table_of_kind.items():
-        segments, probabilities = read_predictions(table, order)
-        names = [*probabilities]
-        # Segments without a prediction are in the row below the classes.
-        rows = segments["row"].fillna(len(names)).astype(int)
-        lengths = segments["duration"] / 60  # NaN for gaps between windows
-        series[kind] = dict(
-            rows=rows.tolist(),
-            probabilities=probabilities.to_numpy().tolist(),
-            upper=probabilities.cumsum(axis=1).round(4).to_numpy().tolist(),
-            minutes=lengths.groupby(rows).sum().reindex(range(len(names) + 1), fill_value=0.0),
-        )
+    segments, probabilities = read_predictions(predictions, order)
+    names = [*probabilities]
+    # Segments without a prediction are in the row below the classes.
+    rows = segments["row"].fillna(len(names)).astype(int)
     window_seconds = segments["duration"].median()
     edges = np.append(segments["onset"], segments["stop"].iloc[-1])
     x = (edges - edges[0]) / window_seconds * WINDOW_PIXELS
@@ -443,13 +328,15 @@ def night_page(
         findings=predictions.attrs.get("findings", {}),
         names=names,
         colors=[look["facecolor"] for look in style.area_styles(names)],
-        series=series,
+        rows=rows.tolist(),
+        probabilities=probabilities.to_numpy().tolist(),
+        upper=probabilities.cumsum(axis=1).round(4).to_numpy().tolist(),
         edges=edges.tolist(),
         x=x.round(2).tolist(),
         is_window=segments["duration"].notna().tolist(),
         window_seconds=window_seconds,
         window_pixels=WINDOW_PIXELS,
-        changes=to_annotations(table),
+        changes=to_annotations(predictions),
         time_text=time_text,
     )
     return style.write_page(path, Path(__file__).with_name("night_page.html"), content)

@@ -27,6 +27,10 @@ SUMMARY = "summary.csv"
 RECORD = "_predictions.json"
 #: Prefix of the columns with the time in a class.
 MINUTES = "minutes_"
+#: Entities of BIDS names such as sub-01_ses-1_task-sleep_run-2, with alphanumeric labels.
+_BIDS_ENTITIES = re.compile(
+    r"sub-[A-Za-z0-9]+(_ses-[A-Za-z0-9]+)?_task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*"
+)
 #: Entries of ``frame.attrs["findings"]`` that are no findings.
 NOT_FINDINGS = ("windows", "windows_not_predicted", "expected_score")
 
@@ -63,7 +67,7 @@ class Results:
         name = self.path.name
         # Events are a BIDS derivative if the recording has a BIDS name.
         stem = re.sub(r"_(i?eeg|meg)$", "", name)
-        if night.has_bids_entities(stem):
+        if _BIDS_ENTITIES.fullmatch(stem):
             stem = f"{stem}_desc-predicted"
         else:
             stem = f"of-{name}" if name.startswith("sub-") else name
@@ -114,7 +118,7 @@ class Results:
     def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
         """Write all result files of predictions, or none.
 
-        If predictions are smoothed, the table and the page also contain the raw predictions.
+        If predictions are smoothed, the table also contains the raw predictions.
 
         Parameters
         ----------
@@ -131,7 +135,7 @@ class Results:
             axes = night_figures.hypnodensity(_final(frame))
             axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
             style.save_figure(axes[0], new["figure"], dpi=120)
-            night_figures.night_page(frame, new["page"])
+            night_figures.night_page(_final(frame), new["page"])
             # The record is moved last.
             record = {
                 "recording": str(self.recording),

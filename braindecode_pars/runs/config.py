@@ -140,9 +140,8 @@ class RunConfig(settings.PretrainingSettings):
         task_class = find_task(self.task)
         task = task_class.name if checks.names_file(self.task) else self.task
         plain: dict[str, Any] = {"exclude_subjects": tuple(subjects), "task": task}
-        plain |= {
-            name: v.item() for name, v in options.items() if hasattr(v, "item")
-        }  # NumPy scalars
+        # NumPy scalars
+        plain |= {name: v.item() for name, v in options.items() if hasattr(v, "item")}
         if isinstance(self.window_seconds, list | tuple):
             lengths = tuple(map(float, self.window_seconds))
             plain["window_seconds"] = lengths if len(lengths) > 1 else lengths[0]

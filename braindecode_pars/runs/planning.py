@@ -41,8 +41,6 @@ class RunPlan(NamedTuple):
         Name of the devices.
     n_devices : int
         Number of devices that process a step together.
-    measured_windows : int
-        Number of windows in the measured step.
     windows_per_second : float
         Throughput of one device in the measured step.
     hours : float
@@ -62,7 +60,6 @@ class RunPlan(NamedTuple):
     run_bytes: int
     device: str
     n_devices: int
-    measured_windows: int
     windows_per_second: float
     hours: float
 
@@ -112,8 +109,8 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     # The steps cycle through the crop lengths.
     parts = [*task.parts.values()] if isinstance(task, joint.SeveralLengths) else [task]
     with computing.seeded(config.seed, device):
-        measured = [_measured(part, config, device, at_once, corpus.n_chans) for part in parts]
-    rate = harmonic_mean([rate for _, rate in measured])
+        rates = [_throughput(part, config, device, at_once, corpus.n_chans) for part in parts]
+    rate = harmonic_mean(rates)
     n_steps = (config.epochs or 0) * steps_per_epoch
     if config.epochs is None:  # maximum number of steps
         by_time = 60 * (config.minutes or math.inf) * rate * n_devices / config.batch_size
@@ -127,19 +124,17 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
         run_bytes=checkpoint_bytes + 4 * computing.n_parameters(task.encoder),
         device=computing.device_name(device),
         n_devices=n_devices,
-        measured_windows=min(n_windows for n_windows, _ in measured),
         windows_per_second=rate,
         hours=n_steps * config.batch_size / rate / n_devices / 3600,
     )
 
 
-def _measured(
+def _throughput(
     task: base.PretextTask, config: RunConfig, device: torch.device, at_once: int, n_chans: int
-) -> tuple[int, float]:
-    """Return the number of windows of the largest measured step, and its windows per second."""
+) -> float:
+    """Return the number of windows per second in the largest measured step."""
     settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)
     net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
-
     channel_axis = [n_chans] if task.encoder_kind == SPACE_TIME else []
 
     def seconds(n_windows: int) -> float:
@@ -156,7 +151,7 @@ def _measured(
                 seconds(n_windows)  # the first step of a size allocates memory
                 took = min(seconds(n_windows) for _ in range(2))
             if n_windows == at_once or took > _MIN_STEP_SECONDS:
-                return n_windows, n_windows / took
+                return n_windows / took
             n_windows = min(2 * n_windows, at_once)
 
 

@@ -368,8 +368,6 @@ def _overview(
     first_epoch: int,
 ) -> str:
     """Describe the data, the network and the schedule in one line each."""
-    mixture = ", ".join(f"{name} {n:,}" for name, n in steps.in_pass.items())
-    mixture = f" ({mixture})" if mixture else ""
     completed = f" ({first_epoch} completed)" if first_epoch else ""
     processes = accelerator.num_processes
     length = f"{config.epochs} epochs{completed}"
@@ -381,7 +379,7 @@ def _overview(
         f"{task.shown_name} with {computing.n_parameters(task):,} parameters in {config.precision} "
         f"on {processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{length} of {config.steps_per_epoch} steps of {config.batch_size} "
-        f"windows; a pass over the data is {steps.n_windows} windows{mixture}"
+        f"windows; a pass over the data is {steps.n_windows} windows"
     )
 
 

@@ -64,9 +64,8 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        return all(
-            (self.path / name).exists() for name in model_files.MODEL_FILES[model_files.ENCODER]
-        )
+        names = model_files.MODEL_FILES[model_files.ENCODER]
+        return all((self.path / name).exists() for name in names)
 
     @property
     def run_id(self) -> str:
@@ -310,15 +309,10 @@ class Checkpoint:
 
 def _checksum(run: str, tensors: Mapping[str, torch.Tensor]) -> str:
     """Return a checksum of the metadata, and of name, dtype, shape and content of each tensor."""
-    described = [
-        [
-            name,
-            str(t.dtype),
-            list(t.shape),
-            files.checksum_of(t.reshape(-1).view(torch.uint8).numpy()),
-        ]
-        for name, t in sorted(tensors.items())
-    ]
+    described = []
+    for name, tensor in sorted(tensors.items()):
+        content = files.checksum_of(tensor.reshape(-1).view(torch.uint8).numpy())
+        described.append([name, str(tensor.dtype), list(tensor.shape), content])
     return files.checksum_of(json.dumps([run, described]).encode())
 
 

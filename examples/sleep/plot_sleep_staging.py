@@ -126,12 +126,17 @@ for name, stages in {"preprocessed": frame, "not filtered": unfiltered}.items():
 # Hypnogram and probabilities
 # ---------------------------
 #
-# Top: the true stages, which are available only in a simulation, and the most probable stages;
-# orange marks windows in which they differ. Bottom: the probabilities.
+# The true stages, which are available only in a simulation, and the most probable stages:
 
-plotting.hypnodensity(frame, true=true)
-# sphinx_gallery_alt = "True and predicted stages of a night, marks where they differ, and"
-# sphinx_gallery_alt = "probabilities below"
+plotting.hypnogram(true, frame["label"])
+# sphinx_gallery_alt = "True and predicted stages of a night as steps"
+plt.show()
+
+# %%
+# The most probable stages, and below them the probabilities:
+
+plotting.hypnodensity(frame)
+# sphinx_gallery_alt = "Predicted stages of a night as steps, and probabilities below"
 plt.show()
 
 # %%

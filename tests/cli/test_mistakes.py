@@ -27,10 +27,6 @@ MISTAKES = {
     "fit tree --out out --set epochs=3": (1, "setting of these methods 'epochs'"),
     "predict nowhere tree --out out": (1, "nowhere is not an existing folder"),
     "predict nowhere empty --out out": (1, "contains no recording"),
-    "predict nowhere tree --out out --labels labels.csv": (
-        2,
-        "--labels and --class require --adapt",
-    ),
     "encoders --audit": (2, "--audit requires the name or folder"),
 }
 

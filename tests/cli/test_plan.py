@@ -28,15 +28,15 @@ def plan(*arguments):
 
 
 def test_from_numbers_with_the_published_settings(monkeypatch):
-    monkeypatch.setattr(planning, "_measured", lambda *arguments: (8, 1000.0))
+    monkeypatch.setattr(planning, "_throughput", lambda *arguments: 1000.0)
     numbers = ["--n-windows", 1_500_000, "--window-seconds", 30, "--sfreq", 200]
     printed = plan(*numbers, "--n-chans", 6, "--paper", "--device", "cpu")
     for words in (
-        "pretext task pars parameters 14,304,257",
-        "windows per pass 1,500,000 sampling rate (Hz) 200",
+        "parameters 14,304,257",
+        "windows per pass 1,500,000",
         "disk space of the store 108.0 GB",
-        "steps 2,930,000 steps per epoch 2,930 windows per step 512",
-        "windows per second and device 1,000 windows in the measured step 8",
+        "steps 2,930,000 steps per epoch 2,930",
+        "windows per second and device 1,000",
         "duration (hours) 417",
         "No run was started.",
     ):
@@ -52,4 +52,4 @@ def test_held_out_recordings_are_not_counted(tmp_path):
     store = SignalStore.create(
         tmp_path / "store", BaseConcatDataset(recordings.datasets), dtype="float32", verbose=0
     )
-    assert "steps per epoch 1 windows per step 8" in plan(store.path, *SMALL)
+    assert "steps per epoch 1 " in plan(store.path, *SMALL)

@@ -22,7 +22,7 @@ from braindecode_pars.cli import app
 from braindecode_pars.cli.predicting import find_recordings, predict_recordings
 from braindecode_pars.plotting import style
 from braindecode_pars.predictions import night_figures, sleep_statistics
-from braindecode_pars.predictions.adaptation import adapted_to, labeled_segments
+from braindecode_pars.predictions.adaptation import adapted_to
 from braindecode_pars.predictions.recording import class_texts
 from braindecode_pars.predictions.results import summary_row
 
@@ -324,36 +324,26 @@ def test_a_folder_of_recordings(model, night, tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:.*not saved")  # parameters that only matter for fit
 def test_adapted_predictions_are_those_of_python(nights, undrawn, tmp_path):
-    """With the labels of a table, and rescaled signals."""
+    """With labels in the annotations, and rescaled signals."""
     model = save_ensemble(nights, tmp_path)
     clf = FewLabelsClassifier.load(model)
     stages = [class_texts(clf)[code] for code in nights.datasets[0].metadata["target"]]
-    table, (file, further) = tmp_path / "labels.csv", (tmp_path / f"P{i}_raw.fif" for i in (8, 9))
-    save(nights.datasets[0].raw, file)
-    # The table has no rows of the further recording, whose own annotations are not read.
+    file, further = (tmp_path / f"P{i}_raw.fif" for i in (8, 9))
     scored = mne.Annotations(30.0 * np.arange(len(stages)), 30.0, stages)
-    save(nights.datasets[0].raw.copy().set_annotations(scored), further)
-    columns = dict(onset=30.0 * np.arange(len(stages)), duration=30.0, stage=stages)
-    rows = pd.DataFrame({"file": file.name, **columns})
-    others = [rows.assign(file=name) for name in ("P10_raw", "disk2/P01.edf")]  # not predicted
-    pd.concat([rows, *others]).to_csv(table, index=False)
+    save(nights.datasets[0].raw.copy().set_annotations(scored), file)
+    save(nights.datasets[0].raw.copy().set_annotations(mne.Annotations([], [], [])), further)
     arguments = (model, file, further, "--out", tmp_path / "out", "--rescale")
-    adapting = ("--adapt", "--labels", table, "--label-column", "stage")
-    result = predict(*arguments, *adapting)
+    result = predict(*arguments, "--adapt")
     assert result.exit_code == 0, result.output
     assert f"{stages.count('W')} W" in result.output
     assert f"{further.name}: adapted to its unlabeled windows" in result.output
-    segments = labeled_segments(str(table), "stage", [file])[file]
-    adapted, _ = adapted_to(clf, file, {}, segments, rescale=True)
+    adapted, _ = adapted_to(clf, file, rescale=True)
     written = pd.read_csv(tmp_path / "out" / "P8_raw_predictions.csv")["entropy"]
     expected = adapted.predict_raw(file, rescale=True)["entropy"]
     np.testing.assert_allclose(written, expected, atol=1e-5)
-    # Without adaptation, or with other labels, the results are other results.
-    rows.assign(stage=stages[::-1]).to_csv(table, index=False)
-    for changed in (adapting, ()):
-        again = predict(*arguments, *changed)
-        assert again.exit_code == 1
-        assert "adapt" in again.output
+    again = predict(*arguments)  # without adaptation, the results are other results
+    assert again.exit_code == 1
+    assert "adapt" in again.output
 
 
 def test_a_network_is_not_adapted(model, tmp_path):

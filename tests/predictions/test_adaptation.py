@@ -1,4 +1,4 @@
-"""Adaptation to a recording: labels of annotations or of a table, and rescaled signals."""
+"""Adaptation to a recording: labels of annotations, and rescaled signals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ensemble(nights, tmp_path_factory):
         return FewLabelsClassifier.load(folder)
 
 
-@pytest.mark.parametrize("case", ["annotations", "marks", "other names", "one class"])
+@pytest.mark.parametrize("case", ["annotations", "marks", "one class"])
 def test_labels_of_annotations(nights, ensemble, tmp_path, case):
     """The first two windows of each class have an annotation with their sleep stage."""
     names = class_texts(ensemble)
@@ -31,19 +31,13 @@ def test_labels_of_annotations(nights, ensemble, tmp_path, case):
         is_labeled = is_labeled & (windows.labels == windows.labels[0])
     first = np.flatnonzero(is_labeled)
     texts = [names[code] for code in windows.labels[first]]
-    classes = {}
-    if case == "marks":
-        classes = dict(zip(names, names, strict=True))
-    if case == "other names":
-        texts = [f"stage {text}" for text in texts]
-        classes = {f"stage {name}": name for name in names}
     # A label without a duration applies to the window that starts at its onset, as in fit. Windows
     # that a label covers partly are unlabeled.
     duration = {"marks": 0.0, "annotations": 44.0}.get(case, 30.0)
     raw = nights.datasets[0].raw.copy()
     raw.set_annotations(mne.Annotations(30.0 * first, duration, texts).append(1, 1, "cough"))
     raw.save(tmp_path / "P09_raw.fif", verbose="error")
-    adapted, basis = adapted_to(ensemble, tmp_path / "P09_raw.fif", classes, rescale=False)
+    adapted, basis = adapted_to(ensemble, tmp_path / "P09_raw.fif", rescale=False)
     labels = None
     if case == "one class":  # calibration requires two classes
         assert "unlabeled" in basis
@@ -61,7 +55,7 @@ def test_signals_are_rescaled_on_request(nights, ensemble, tmp_path):
     raw.save(tmp_path / "P10_raw.fif", verbose="error")
     windows = as_windows(nights.datasets[0])
     original, scaled, not_rescaled = (
-        adapted_to(ensemble, tmp_path / file, {}, rescale=rescale)[0].predict_proba(windows)
+        adapted_to(ensemble, tmp_path / file, rescale=rescale)[0].predict_proba(windows)
         for file, rescale in (("P09_raw.fif", True), ("P10_raw.fif", True), ("P10_raw.fif", False))
     )
     np.testing.assert_allclose(scaled, original, atol=2e-4)

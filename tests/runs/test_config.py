@@ -156,7 +156,6 @@ def test_parameters_and_hours(quick):
     task = build_task(config, 100.0)
     assert planned.parameters == sum(parameter.numel() for parameter in task.parameters())
     assert planned.hours == pytest.approx(80 / planned.windows_per_second / 3600)
-    assert planned.measured_windows <= 8
 
 
 @pytest.mark.parametrize(
@@ -165,14 +164,14 @@ def test_parameters_and_hours(quick):
 )
 def test_a_run_without_epochs_has_at_most_its_budget(monkeypatch, limits, n_steps):
     """Sixteen windows in a second are two steps of eight."""
-    monkeypatch.setattr(module, "_measured", lambda *_: (8, 16.0))
+    monkeypatch.setattr(module, "_throughput", lambda *_: 16.0)
     size = CorpusSize.of_numbers(100, sfreq=100, window_seconds=3)
     assert plan(size, small_config(epochs=None, **limits)).n_steps == n_steps
 
 
 def test_a_plan_of_several_lengths_is_the_mean_of_theirs(monkeypatch):
-    found = {300: (8, 4.0), 600: (4, 12.0)}
-    monkeypatch.setattr(module, "_measured", lambda task, *_: found[task.n_times])
+    rates = {300: 4.0, 600: 12.0}
+    monkeypatch.setattr(module, "_throughput", lambda task, *_: rates[task.n_times])
 
     def planned(window_seconds):
         size = CorpusSize.of_numbers(100, sfreq=100, window_seconds=6)
@@ -181,7 +180,6 @@ def test_a_plan_of_several_lengths_is_the_mean_of_theirs(monkeypatch):
 
     both, long, short = (planned(seconds) for seconds in ((3, 6), 6, 3))
     assert both.hours == pytest.approx((long.hours + short.hours) / 2)
-    assert both.measured_windows == 4
 
 
 def test_the_size_of_a_store(store):
