@@ -108,9 +108,10 @@ def evaluate(
     n
         Number of labeled training subjects. May be repeated for label-efficiency and controls; for
         ablation, the last value is used. Default: all training subjects.
-    grid : NAME
-        For ablation, the grid of settings to vary: masking, sampling, decoder, overlap, joint. If
-        repeated, all combinations are run.
+    grid : NAME | KEY=VALUE,...
+        For ablation, the grid of settings to vary: masking, sampling, decoder, overlap, joint; or
+        values of a parameter of PARS or PARSClassifier, such as n_patches=10,20,40. If repeated,
+        all combinations are run.
     control : NAME
         For controls, the control signals: {CONTROLS}. May be repeated. Default: all.
     test_subject : ID

@@ -16,7 +16,7 @@ from braindecode.datasets import BaseConcatDataset
 from braindecode_pars import baselines, datasets, evaluation, paper, plotting
 from braindecode_pars._common import checks, files, model_files, subjects, tables
 from braindecode_pars.baselines.methods import shown_name
-from braindecode_pars.cli.terminal import named_pairs, print_frame, show, values
+from braindecode_pars.cli.terminal import named_pairs, print_frame, show, value_of, values
 from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import splitting
 
@@ -166,12 +166,19 @@ def show_ablation(
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Run the protocol ablation with PARS on grids of ``GRIDS``, and print its scores."""
+    """Run the protocol ablation with PARS, and print its scores.
+
+    Entries of ``grid`` are names of predefined grids, or parameters with their values.
+    """
     (estimator,) = baselines.make_methods(["pars"], **settings).values()
     varied: dict[str, Any] = {}
-    for name in grid:
-        checks.choice(*evaluation.GRIDS).check("--grid", name)
-        varied |= evaluation.GRIDS[name]
+    for text in grid:
+        key, equals, listing = text.partition("=")
+        if equals:
+            varied[key] = [value_of(value) for value in listing.split(",")]
+        else:
+            checks.choice(*evaluation.GRIDS).check("--grid", text)
+            varied |= evaluation.GRIDS[text]
     scores: Any = evaluation.ablation(estimator, windows, varied, out=out, **arguments)
     # With two varied settings, one line per value of the first setting, as in the paper; with one
     # setting, its values are drawn like methods.

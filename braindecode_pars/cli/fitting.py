@@ -1,7 +1,9 @@
 """Implementation of the commands ``fit`` and ``study``."""
 
+import json
 import shlex
 import sys
+import time
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -35,7 +37,7 @@ def fit_folder(
     *,
     overwrite: bool,
 ) -> None:
-    """Load recordings, train and save a classifier, and print the command that predicts with it.
+    """Load recordings, train and save a classifier, and print the next steps.
 
     Parameters
     ----------
@@ -57,14 +59,12 @@ def fit_folder(
     is_folder = Path(folder).is_dir() and not is_store(folder)
     if not is_folder and "channels" in reading:  # stored windows: select channels in the model
         settings = {**settings, "channels": reading.pop("channels")}
-    if encoder:
-        settings = {**settings, "encoder": encoder}
     clf: FewLabelsClassifier | PARSClassifier
     arguments = {"random_state": 0, "verbose": 1, **settings}
     if method == "few-labels":
-        clf = FewLabelsClassifier(**settings)
+        clf = FewLabelsClassifier(**{**settings, **({"encoder": encoder} if encoder else {})})
     elif encoder:
-        clf = PARSClassifier(**arguments)
+        clf = PARSClassifier(encoder=encoder, **arguments)
     else:
         (clf,) = baselines.make_methods([method], **arguments).values()
     # Check before hours of reading and training.
@@ -79,16 +79,40 @@ def fit_folder(
     if clf.encoder is not None and is_folder:
         reading = _as_encoder(clf.encoder) | reading
     windows = datasets.load(folder, **reading)
-    check = data_check.check_data(StudyData.of(windows), in_spite_of=["confounds"])
-    _show_check(check, ("warning", "note"))
+    data = StudyData.of(windows)
+    _show_check(data_check.check_data(data, in_spite_of=["confounds"]), ("warning", "note"))
+    n_subjects = pd.Series(data.windows.groups).nunique()
+    start = time.perf_counter()
     clf.fit(windows)
+    minutes = n_subjects * (time.perf_counter() - start) / 60
     clf.save(out)
     show(f"Model saved to {out}, trained on all labeled windows. To predict other recordings:")
     _show_predict_command(out)
+    if n_subjects == 1:
+        show("To estimate the accuracy on other subjects, label recordings of more subjects.")
+        return
+    if method == "few-labels":  # center the features of all methods, or of none
+        settings = {name: value for name, value in settings.items() if name != "recenter"}
+        settings |= {"subject_centering": True} if clf.recenter_ else {}
+    methods = ["--encoder", encoder] if encoder else []
+    if method == "few-labels" or not encoder:
+        methods += ["--method", method]
+    evaluate = [
+        *("evaluate", "leave-one-subject-out", "--dataset", folder, *methods),
+        *("--method", "band-power", *_as_options("--load", reading)),
+        *(*_as_options("--set", settings), "--out", f"{out}-evaluation"),
+    ]
     show(
-        "To estimate the accuracy on other subjects, use the command braindecode-pars evaluate "
-        "leave-one-subject-out."
+        "To estimate the accuracy on new subjects by leave-one-subject-out cross-validation (about "
+        f"{max(minutes, 1):.0f} min on this machine), run:\n  braindecode-pars "
+        f"{shlex.join(evaluate)}"
     )
+
+
+def _as_options(name: str, arguments: Mapping[str, Any]) -> list[str]:
+    """Return arguments as options KEY=VALUE of a command."""
+    options = [f"{key}={json.dumps(value)}" for key, value in arguments.items()]
+    return [word for option in options for word in (name, option)]
 
 
 def _as_encoder(encoder: str) -> dict[str, Any]:

@@ -58,7 +58,6 @@ MISTAKES = {
     "compare SMALL --method band-power --against scratch": (1, "scratch; use one of log band"),
     "compare SMALL --method band-power": (1, "at least two methods, got log band power"),
     "label-efficiency SMALL --n 1 --test-subject 9": (1, "--test-subject must be one of '1'"),
-    "ablation SMALL --grid n_patches=10,20": (1, "--grid must be one of 'masking'"),
     "compare SMALL --grid sizes": (2, "--grid", "ablation"),
     "leave-one-subject-out SMALL --against scratch": (2, "--against", "compare"),
     "label-efficiency SMALL": (2, "--n"),
@@ -279,7 +278,7 @@ def test_named_encoders_replace_pretraining_in_every_fold():
     assert list(probes) == ["PARS, linear probe", f"PARS, linear probe{SMOOTHED}"]
 
 
-def test_grids_are_combined(tmp_path, monkeypatch):
+def test_values_of_a_grid_are_combined(tmp_path, monkeypatch):
     grids = []
 
     def stop(estimator, windows, grid, **options):
@@ -287,11 +286,11 @@ def test_grids_are_combined(tmp_path, monkeypatch):
         raise InterruptedError
 
     monkeypatch.setattr(evaluation, "ablation", stop)
-    for given in (["overlap", "joint"], ["decoder"]):
+    for given in (["overlap", "n_patches=10,20", "detrend=true,null"], ["decoder"]):
         with pytest.raises(InterruptedError):
             report.show_ablation({}, None, given, out=tmp_path)
-    combined = evaluation.GRIDS["overlap"] | evaluation.GRIDS["joint"]
-    assert grids == [combined, evaluation.GRIDS["decoder"]]
+    values = {"overlap": (True, False), "n_patches": [10, 20], "detrend": [True, None]}
+    assert grids == [values, evaluation.GRIDS["decoder"]]
 
 
 def test_the_method_to_compare_with_has_either_of_its_names_or_is_scratch():

@@ -49,9 +49,23 @@ NAMES = ("--labels", "labels.csv")
 BAND_POWER = ("--set", 'views=["band_power"]')
 
 
+def run_printed(result, recording, out):
+    """Run the two commands that fit prints at the end, and return the scores."""
+    assert result.exit_code == 0, result.output
+    predict, evaluate = [
+        shlex.split(line)[1:] for line in result.output.splitlines() if line.startswith("  brain")
+    ]
+    predict = [recording if text == "RECORDING" else text for text in predict]
+    predict[predict.index("predictions")] = out
+    assert invoke(*predict).exit_code == 0
+    result = invoke(*evaluate)
+    assert result.exit_code == 0, result.output
+    return pd.read_csv(out.with_name("my model-evaluation") / "scores.csv")
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_from_recordings_to_predictions(recordings, tmp_path):
-    """The command that is printed at the end runs as it is."""
+def test_from_recordings_to_predictions_and_scores(recordings, tmp_path):
+    """The two commands that are printed at the end run as they are."""
     model = tmp_path / "my model"
     result = invoke("fit", recordings, "--out", model, *NAMES, *SHORT, "--set", "random_state=3")
     assert result.exit_code == 0, result.output
@@ -61,12 +75,11 @@ def test_from_recordings_to_predictions(recordings, tmp_path):
     clf = PARSClassifier.load(model, device="cpu")
     assert class_texts(clf) == ["fast", "slow"]
     assert (clf.pretext, clf.random_state, clf.encoder_card_.task) == ("pars", 3, "pars")
-    [line] = [line for line in result.output.splitlines() if line.startswith("  brain")]
-    replaced = {"RECORDING": recordings / "P01_slow_raw.fif", "predictions": tmp_path / "out"}
-    result = invoke(*(replaced.get(text, text) for text in shlex.split(line)[1:]))
-    assert result.exit_code == 0, result.output
-    table = pd.read_csv(tmp_path / "out" / "P01_slow_raw_predictions.csv")
-    assert set(table["label"]) <= {"slow", "fast"}
+    out = tmp_path / "predictions"
+    scores = run_printed(result, recordings / "P01_slow_raw.fif", out)
+    assert set(pd.read_csv(out / "P01_slow_raw_predictions.csv")["label"]) <= {"slow", "fast"}
+    assert set(scores["method"]) == {"PARS", "log band power"}
+    assert set(scores["subject"]) == {"P01", "P02", "P03", "P04"}
 
 
 @pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs.*reference as recorded")
@@ -114,4 +127,17 @@ def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, t
     assert (model / "model.safetensors").read_bytes() == before
     result = invoke("fit", recordings, "--out", model, *given, *again, "--overwrite")
     assert result.exit_code == 0, result.output
+    assert "subject_centering" not in result.output
     assert invoke("predict", model, recording, *out).exit_code == 0
+
+
+@pytest.mark.filterwarnings("ignore:Every class has one recording only")
+def test_a_single_subject_cannot_be_held_out(recordings, tmp_path):
+    given = ("--subject", "(P01)")
+    for file in recordings.glob("P01*"):
+        (tmp_path / "one").mkdir(exist_ok=True)
+        (tmp_path / "one" / file.name).write_bytes(file.read_bytes())
+    result = invoke("fit", tmp_path / "one", "--out", tmp_path / "model", *given, *SHORT)
+    assert result.exit_code == 0, result.output
+    assert "label recordings of more subjects" in result.output
+    assert "braindecode-pars evaluate" not in result.output
