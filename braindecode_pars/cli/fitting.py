@@ -211,7 +211,7 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
     bound = "at least " if minutes.isna().any() else ""
     further = ["the final training of the recommended method"]
-    if plan.effort.controls and plan.primary:
+    if any(step.methods for step in plan.control_steps):
         further.append("control analyses after a significant improvement")
     show(
         f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min "

@@ -6,7 +6,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -145,16 +144,13 @@ def study(
     check = check_data(data, in_spite_of=in_spite_of)
     if check.stops:
         return unanswered(dataset, check, out)
-    folder_context: Any = nullcontext(out)
-    if out is None:
-        folder_context = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
-    with folder_context as folder:
+    with tempfile.TemporaryDirectory(prefix="braindecode-pars-study-") as temporary:
         plan = study_plan.plan_study(
             data,
             check,
             settings,
             methods,
-            out=folder,
+            out=temporary if out is None else out,
             dataset=dataset,
             unlabeled_label=unlabeled_label,
         )
@@ -190,7 +186,7 @@ def run_study(
     finally:  # also after Ctrl-C
         result = study_results.assemble(plan, failures)
         write(result, folder)
-    if plan.effort.controls and result.has_gain:
+    if plan.control_steps and result.has_gain:
         ended_steps = list(run_steps(plan, plan.control_steps, n_jobs, verbose))
         notes = [f"{x.step.name}: failed ({x.error})." for x in ended_steps if x.error]
         gains = study_results.primary_control_gains(plan)
@@ -198,7 +194,7 @@ def run_study(
             notes = [describe_controls(gains), *notes]
         result = replace(result, controls=gains, control_notes=notes)
     if (chosen := result.recommendation) is not None:
-        confusion = study_results.confusion_of(result.scores, chosen, plan.design.class_names)
+        confusion = study_results.confusion_of(result.scores, chosen, [*plan.design.classes.values()])
         chosen = replace(chosen, folder=study_scores.save_model(plan, chosen) if save else None)
         result = replace(result, confusion=confusion, recommendation=chosen)
     write(result, folder)

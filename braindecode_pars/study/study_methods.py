@@ -44,8 +44,6 @@ TANGENT = "Riemannian tangent space"
 UNLABELED = "unlabeled windows of all subjects except the test subjects"
 #: Additional data of encoders that were pretrained on other data.
 OTHER_SUBJECTS = "recordings of other subjects"
-#: Additional data of subject-centered features.
-TEST_SUBJECT = "unlabeled windows of the test subject"
 
 
 @dataclass(frozen=True)
@@ -130,16 +128,6 @@ class StudyStep:
     methods: tuple[Method, ...]
     fold: int | None = None
     control: str = UNCHANGED
-
-    @property
-    def slug(self) -> str:
-        """Name of the step in file names."""
-        return "".join(c if c.isalnum() else "-" for c in self.name.lower())
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest of the methods of the step."""
-        return cache.digest([method.digest for method in self.methods])
 
 
 def make_steps(
@@ -315,6 +303,17 @@ def choose_steps(
             "analyses (group 'controls') also require the group 'primary'."
         )
     return chosen
+
+
+def make_control_steps(steps: Sequence[StudyStep], controls: Sequence[str]) -> list[StudyStep]:
+    """Return the control analyses of the primary comparison, starting with recorded signals."""
+    primary = [m for step in steps if step.group == "primary" for m in step.methods]
+    methods = tuple(dict.fromkeys(m for m in primary if m.kind in ("pretrained", "sham")))
+    return [
+        StudyStep(f"control {name}", "controls", methods, control=name)
+        for name in (UNCHANGED, *controls)
+        if controls
+    ]
 
 
 def usable_encoders(

@@ -12,6 +12,7 @@ from timeit import timeit
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 
 from braindecode_pars._common import checks, files, model_files, names
@@ -25,6 +26,7 @@ from braindecode_pars.study.study_methods import (
     Method,
     StudyStep,
     choose_steps,
+    make_control_steps,
     make_steps,
     usable_encoders,
 )
@@ -36,7 +38,7 @@ TIMED_TRAINING_WINDOWS = 96
 
 
 def plan_study(
-    windows_ds: Any,
+    data: StudyData,
     check: DataCheck,
     settings: Settings,
     methods: Mapping[str, BaseEstimator] | None = None,
@@ -47,11 +49,11 @@ def plan_study(
 ) -> StudyPlan:
     """Choose the design and the methods of a study, and estimate its duration.
 
-    The estimate takes about half a minute. The arguments are those of
-    :func:`~braindecode_pars.evaluation.study`; ``windows_ds`` may also be a StudyData. ``check``
-    must not contain findings that stop a study.
+    The estimate takes about half a minute. The other arguments are those of
+    :func:`~braindecode_pars.evaluation.study`. ``check`` must not contain findings that stop a
+    study.
     """
-    corpus = splitting.Corpus.of(StudyData.of(windows_ds).windows, dataset, unlabeled_label)
+    corpus = splitting.Corpus.of(data.windows, dataset, unlabeled_label)
     effort = settings.limits
     design = study_design.make_design(
         corpus,
@@ -64,17 +66,18 @@ def plan_study(
         design.n_chans, settings.tasks, encoders, methods or {}, effort.n_pretrainings
     )
     steps = choose_steps(all_steps, effort.groups, settings.only, settings.without)
-    about = _describe(settings, design, effort, steps)
-    about["left_out"] = [*excluded, *_excluded_from_centering(design)]
-    minutes = estimate_minutes(steps, design, effort)
+    rows = [(step.name, step.group, ", ".join(m.name for m in step.methods)) for step in steps]
+    table = pd.DataFrame(rows, columns=["step", "group", "methods"])
+    table["minutes"] = estimate_minutes(steps, design, effort)
     folder = Path(out).expanduser()
     files.replace_file(folder / "study.json", files.to_json(study_design.FORMAT))
-    return StudyPlan(dataset, check, design, effort, steps, minutes, folder, about)
+    about = _describe(settings, design, effort)
+    about["left_out"] = [*excluded, *_excluded_from_centering(design)]
+    controls = make_control_steps(steps, effort.controls)
+    return StudyPlan(dataset, check, design, effort, steps, controls, table, folder, about)
 
 
-def _describe(
-    settings: Settings, design: Design, effort: Effort, steps: Sequence[StudyStep]
-) -> dict[str, Any]:
+def _describe(settings: Settings, design: Design, effort: Effort) -> dict[str, Any]:
     """Return the entries of ``Study.about`` that are known before the study runs."""
     # All settings that the scores of a step depend on, so that a folder never mixes two settings
     dependencies = (
@@ -85,8 +88,6 @@ def _describe(
         study_design.FEATURES_STEPS,
     )
     data = cache.describe_corpus(design.corpus)
-    is_network = [method.kind == "network" for step in steps for method in step.methods]
-    networks = f". Networks use {design.n_sets} draws" if any(is_network) else ""
     labeled = f"{design.n_labeled} labeled subject{'s' * (design.n_labeled > 1)}"
     return dict(
         digest=cache.digest(data, dependencies, cache.versions()),
@@ -94,7 +95,7 @@ def _describe(
         design=(
             f"{len(design.folds)} folds of subjects; in each fold, {settings.draws} draws of "
             f"{labeled} ({design.n_sets} disjoint sets in each shuffle of the training subjects) "
-            f"and {effort.n_pretrainings} pretrainings{networks}"
+            f"and {effort.n_pretrainings} pretrainings"
         ),
         pretraining=(
             "until the held-out loss stops decreasing; maximum "
@@ -184,8 +185,8 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
         _, short, long = (timeit(partial(e.fit, windows), number=1) for e in embedders)
         seconds_per_step = max(0.0, long - short) / (3 * n_steps)
         seconds += min(seconds_per_step * effort.step_limit(method.task), 60 * effort.minutes)
-    labeled = design.labeled_corpus
-    train = design.positions(design.labeled_rows(0, 0))
+    labeled, draws = design.labeled, design.folds[0].draws
+    train = draws[0]
     timed = np.random.default_rng(0).permutation(train)[:TIMED_WINDOWS]
     encoder = method.encoder or PARSEmbedder(None, verbose=0).fit(labeled.X[:1])
     classifier = study_scores.classifier_of(method, design, encoder, is_centered=False)
@@ -194,7 +195,7 @@ def _seconds_of(method: Method, design: Design, effort: Effort) -> float:
     with windows_estimator.features_computed_once():
         first, again = (timeit(fit, number=1) for _ in range(2))
     seconds += max(0.0, first - again) * len(labeled.X) / len(timed)
-    n_fits = design.n_draws * (1 + design.is_centered) * len(design.folds)
+    n_fits = len(draws) * (1 + design.is_centered) * len(design.folds)
     if method.encoder is None and "encoder" in method.views:  # an encoder for each fold
         n_fits //= len(design.folds)
     return seconds + again * len(train) / len(timed) * n_fits
