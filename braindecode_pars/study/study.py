@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from braindecode_pars._common import files, training
 from braindecode_pars._common.findings import Collected, collected, identity_of, silent
 from braindecode_pars.evaluation.controls import describe_controls
-from braindecode_pars.study import study_plan, study_results, study_scores
+from braindecode_pars.study import study_design, study_results, study_scores
 from braindecode_pars.study.data_check import DataCheck, StudyData, check_data
 from braindecode_pars.study.study_design import DRAWS, FORMAT, METRIC, Settings, StudyPlan
 from braindecode_pars.study.study_methods import TASKS, StudyStep
@@ -139,13 +139,13 @@ def study(
     >>> result.report("study.html")  # doctest: +SKIP
     """
     settings = Settings(effort, tasks, encoders, n_train_subjects, draws, minutes, only, without)
-    study_plan.check_settings(settings, out, methods)
+    study_design.check_settings(settings, out, methods)
     data = StudyData.of(windows_ds)
     check = check_data(data, in_spite_of=in_spite_of)
     if check.stops:
         return unanswered(dataset, check, out)
     with tempfile.TemporaryDirectory(prefix="braindecode-pars-study-") as temporary:
-        plan = study_plan.plan_study(
+        plan = study_design.plan_study(
             data,
             check,
             settings,
@@ -194,7 +194,8 @@ def run_study(
             notes = [describe_controls(gains), *notes]
         result = replace(result, controls=gains, control_notes=notes)
     if (chosen := result.recommendation) is not None:
-        confusion = study_results.confusion_of(result.scores, chosen, [*plan.design.classes.values()])
+        class_names = [*plan.design.classes.values()]
+        confusion = study_results.confusion_of(result.scores, chosen, class_names)
         chosen = replace(chosen, folder=study_scores.save_model(plan, chosen) if save else None)
         result = replace(result, confusion=confusion, recommendation=chosen)
     write(result, folder)

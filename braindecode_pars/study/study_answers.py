@@ -109,6 +109,7 @@ def _pretraining_answer(study: Any) -> Answer:
     return Answer(
         f"No answer: {study.primary.method} did not learn its task on these recordings.",
         [
+            "The table of pretrainings in the report contains the losses.",
             "Add recordings, with or without labels, or pretrain longer (command: --minutes, "
             '--thorough; Python: minutes, effort="thorough").',
         ],
@@ -119,9 +120,9 @@ def _baseline_answer(study: Any) -> Answer:
     pair = study.baseline
     if pair is None:
         return _missing(study)
-    result = "significant" if pair.p < ALPHA else "not significant"
     if np.isnan(pair.p):
         return _comparison_answer(study, pair, BASELINE["not tested"])._replace(number=None)
+    result = "significant" if pair.p < ALPHA else "not significant"
     return _comparison_answer(study, pair, BASELINE[result])
 
 

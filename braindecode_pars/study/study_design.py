@@ -1,21 +1,31 @@
-"""Design of a study: settings, test subjects, draws of labeled subjects, and the plan."""
+"""Plan a study: settings, test subjects, draws of labeled subjects, steps and their durations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from timeit import timeit
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
-from braindecode_pars.estimators import transformers
-from braindecode_pars.evaluation import splitting
+from braindecode_pars._common import checks, files, model_files, names
+from braindecode_pars._common.results_folder import ResultsFolder
+from braindecode_pars.estimators import PARSEmbedder, transformers
+from braindecode_pars.evaluation import cache, splitting
 from braindecode_pars.evaluation.controls import CONTROLS
-from braindecode_pars.study.data_check import DataCheck
-from braindecode_pars.study.study_methods import GROUPS, N_FOLDS, TASKS, StudyStep
+from braindecode_pars.study import study_methods
+from braindecode_pars.study.data_check import DataCheck, StudyData
+from braindecode_pars.study.study_methods import GROUPS, TASKS, StudyStep
 from braindecode_pars.windows import labels
 
 #: Number of draws (random subsets of labeled subjects) in each fold.
@@ -27,6 +37,8 @@ MAX_LEFT_OUT = 0.2
 #: Maximum number of pretraining steps of the task "features". Its loss decreases from the first
 #: step on, so that few steps suffice.
 FEATURES_STEPS = 200
+#: Number of windows to estimate the duration of a pretraining step.
+TIMED_TRAINING_WINDOWS = 96
 #: Metric of all scores, as computed by ``study_scores.count_predictions``.
 METRIC = "balanced_accuracy"
 #: Format version in study.json.
@@ -194,7 +206,7 @@ def make_design(
     n_classes = class_of.nunique()
 
     splitter = (StratifiedGroupKFold if by_subject else GroupKFold)(
-        N_FOLDS, shuffle=True, random_state=0
+        study_methods.N_FOLDS, shuffle=True, random_state=0
     )
     _, codes = np.unique(labeled.groups.astype(str), return_inverse=True)
     splits = list(splitter.split(codes, labeled.y, codes))
@@ -222,11 +234,11 @@ def make_design(
         pretraining = np.setdiff1d(np.arange(len(corpus.y)), tested)
         folds.append(StudyFold(pretraining, [labeled.rows_of(d) for d in drawn], test))
     class_labels = np.unique(labeled.y)
-    names = labels.names_of_classes(class_labels, corpus.X.label_names) or {}
+    class_names = labels.names_of_classes(class_labels, corpus.X.label_names) or {}
     return Design(
         corpus,
         labeled,
-        classes={label: str(names.get(label, label)) for label in class_labels.tolist()},
+        classes={label: str(class_names.get(label, label)) for label in class_labels.tolist()},
         folds=folds,
         n_labeled=n_labeled,
         n_sets=n_sets,
@@ -274,3 +286,146 @@ class StudyPlan:
     table: pd.DataFrame
     folder: Path
     about: dict[str, Any]
+
+
+def plan_study(
+    data: StudyData,
+    check: DataCheck,
+    settings: Settings,
+    methods: Mapping[str, BaseEstimator] | None = None,
+    *,
+    out: str | Path,
+    dataset: str = "recordings",
+    unlabeled_label: Any = "auto",
+) -> StudyPlan:
+    """Choose the design and the methods of a study, and estimate its duration.
+
+    The estimate takes a few seconds per pretext task. The other arguments are those of
+    :func:`~braindecode_pars.evaluation.study`. ``check`` must not contain findings that stop a
+    study.
+    """
+    corpus = splitting.Corpus.of(data.windows, dataset, unlabeled_label)
+    effort = settings.limits
+    design = make_design(
+        corpus,
+        by_subject=check.by_subject,
+        n_labeled=settings.n_train_subjects,
+        n_draws=settings.draws,
+    )
+    encoders, excluded = study_methods.usable_encoders(settings.encoders, corpus)
+    all_steps = study_methods.make_steps(
+        design.n_chans, settings.tasks, encoders, methods or {}, effort.n_pretrainings
+    )
+    steps = study_methods.choose_steps(all_steps, effort.groups, settings.only, settings.without)
+    rows = [(step.name, step.group, ", ".join(m.name for m in step.methods)) for step in steps]
+    table = pd.DataFrame(rows, columns=["step", "group", "methods"])
+    table["minutes"] = estimate_minutes(steps, design, effort)
+    folder = Path(out).expanduser()
+    files.replace_file(folder / "study.json", files.to_json(FORMAT))
+    about = _describe(settings, design, effort)
+    about["left_out"] = [*excluded, *_excluded_from_centering(design)]
+    controls = study_methods.make_control_steps(steps, effort.controls)
+    return StudyPlan(dataset, check, design, effort, steps, controls, table, folder, about)
+
+
+def _describe(settings: Settings, design: Design, effort: Effort) -> dict[str, Any]:
+    """Return the entries of ``Study.about`` that are known before the study runs."""
+    limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
+    # All settings that the scores of a step depend on, so that a folder never mixes two settings
+    dependencies = (settings.draws, design.n_labeled, design.left_out, limits, FEATURES_STEPS)
+    data = cache.describe_corpus(design.corpus)
+    labeled = f"{design.n_labeled} labeled subject{'s' * (design.n_labeled > 1)}"
+    return dict(
+        digest=cache.digest(data, dependencies, cache.versions()),
+        n_labeled_subjects=design.n_labeled,
+        design=(
+            f"{len(design.folds)} folds of subjects; in each fold, {settings.draws} draws of "
+            f"{labeled} ({design.n_sets} disjoint sets in each shuffle of the training subjects) "
+            f"and {effort.n_pretrainings} pretrainings"
+        ),
+        pretraining=limits,
+        effort=settings.effort,
+        versions=cache.versions(),
+        date=time.strftime("%Y-%m-%d"),
+    )
+
+
+def _excluded_from_centering(design: Design) -> Iterator[str]:
+    """Yield the reason why subjects are excluded, or why subject-wise centering is skipped."""
+    if design.left_out:
+        counts = [f"{subject} ({n} windows)" for subject, n in design.left_out.items()]
+        yield (
+            f"Subject-wise centering requires at least {transformers.MIN_WINDOWS} labeled windows "
+            "per subject. These subjects have fewer labeled windows, and are not scored: "
+            f"{checks.format_list(counts, max_items=20)}. Their windows are used for pretraining, "
+            "without labels."
+        )
+    elif not (design.is_centered or design.by_subject):
+        yield (
+            "Subject-wise centering was skipped: too many subjects have fewer than "
+            f"{transformers.MIN_WINDOWS} labeled windows."
+        )
+
+
+def check_settings(
+    settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
+) -> None:
+    """Raise an error if an argument of a study is invalid, or its folder contains other files."""
+    checks.choice(*EFFORTS).check("effort", settings.effort)
+    # Each shuffle yields the same number of disjoint sets, so that their variance can be estimated
+    is_even = checks.ParameterRule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
+    is_even.check("draws", settings.draws)
+    checks.optional(checks.positive()).check("minutes", settings.minutes)
+    splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
+    # With several channels and all bundled encoders, the list contains every possible method.
+    encoders = {**{name: name for name in names.ENCODERS}, **(settings.encoders or {})}
+    all_steps = study_methods.make_steps(2, settings.tasks, encoders, methods or {})
+    study_methods.choose_steps(all_steps, settings.limits.groups, settings.only, settings.without)
+    if out is not None:
+        folder = Path(out).expanduser()
+        ResultsFolder(folder, "a study", marks=("study.json",)).check()
+        _check_model_folder(folder / MODEL_FOLDER)
+
+
+def _check_model_folder(folder: Path) -> None:
+    """Check that a folder contains no model, or only a model that was saved by a study."""
+    for kind in model_files.kinds_in(folder):
+        description = model_files.read_model(folder).description
+        if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
+            raise ValueError(
+                f"{folder} contains a {kind} that was not saved by a study. The study would "
+                "overwrite it. Move this model, or choose another output folder."
+            )
+
+
+# Duration -----------------------------------------------------------------------------------------
+
+
+def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort) -> list[float]:
+    """Return the expected duration of the pretrainings of each step on one core, in minutes.
+
+    The duration is NaN for steps without pretraining, including networks.
+    """
+    tasks_of_steps = [
+        [method.task for method in step.methods if method.kind in ("pretrained", "sham")]
+        for step in steps
+    ]
+    with warnings.catch_warnings(action="ignore"):  # the steps give the same warnings
+        seconds = {
+            task: _seconds_of(task, design, effort)
+            for task in {*chain.from_iterable(tasks_of_steps)}
+        }
+    return [
+        sum(seconds[task] for task in tasks) / 60 if tasks else math.nan for tasks in tasks_of_steps
+    ]
+
+
+def _seconds_of(task: str, design: Design, effort: Effort) -> float:
+    """Time some steps of a pretraining, and return its expected duration in seconds."""
+    windows = design.corpus.X[:TIMED_TRAINING_WINDOWS]
+    n_steps = math.ceil(len(windows) / PARSEmbedder.pretrain_batch_size)
+    # The first fit is not used, because it includes one-time costs.
+    embedders = (PARSEmbedder(task, pretrain_epochs=n, verbose=0) for n in (1, 1, 4))
+    _, short, long = (timeit(partial(e.fit, windows), number=1) for e in embedders)
+    seconds_per_step = max(0.0, long - short) / (3 * n_steps)
+    return min(seconds_per_step * effort.step_limit(task), 60 * effort.minutes)

@@ -40,10 +40,6 @@ RANDOM = "random initialization"
 HAND_CRAFTED = "hand-crafted features"
 #: Name of the baseline specified in advance for many channels.
 TANGENT = "Riemannian tangent space"
-#: Additional data of methods that are pretrained on this dataset.
-UNLABELED = "unlabeled windows of all subjects except the test subjects"
-#: Additional data of encoders that were pretrained on other data.
-OTHER_SUBJECTS = "recordings of other subjects"
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,6 @@ class Method:
         Classifier that is trained on windows in every draw. None if the method has ``views``.
     references : tuple of str
         Names of the methods with which this method is compared.
-    additional_data : str
-        Data that the method uses in addition to the labeled subjects.
     """
 
     name: str
@@ -82,7 +76,13 @@ class Method:
     pretraining: int = 0
     estimator: BaseEstimator | None = field(default=None, compare=False)
     references: tuple[str, ...] = ()
-    additional_data: str = ""
+
+    @property
+    def additional_data(self) -> str:
+        """Data that the method uses in addition to the labeled subjects."""
+        if self.task is not None:
+            return "unlabeled windows of all subjects except the test subjects"
+        return "" if self.encoder is None else "pretraining data of the encoder"
 
     @cached_property
     def digest(self) -> str:
@@ -197,10 +197,9 @@ def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[S
     sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
     for seed in range(n_pretrainings):
         shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
-        trained = shared | dict(task=task, additional_data=UNLABELED)
         methods = [
-            Method(name, "pretrained", references=(sham, RANDOM), **trained),
-            Method(sham, "sham", **trained),
+            Method(name, "pretrained", task=task, references=(sham, RANDOM), **shared),
+            Method(sham, "sham", task=task, **shared),
         ]
         if group == "primary":
             methods.append(Method(RANDOM, "random", **shared))
@@ -210,7 +209,6 @@ def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[S
 
 def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
     for name, encoder in encoders.items():
-        has_no_subjects = pretrained.load_encoder(encoder).card.subjects == []
         yield _step(
             "bundled",
             f"{name} (pretrained on other data)",
@@ -218,7 +216,6 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
             ("encoder",),
             encoder=encoder,
             references=(RANDOM,),
-            additional_data="" if has_no_subjects else OTHER_SUBJECTS,
         )
     if "small" in encoders:
         yield _step(
@@ -228,7 +225,6 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
             ("encoder", *["tangent_space"] * (n_chans > 1), "band_power"),
             encoder=encoders["small"],
             references=(baseline_name(n_chans),),
-            additional_data=OTHER_SUBJECTS,
         )
 
 
@@ -242,7 +238,6 @@ def _network_steps(task: str) -> Iterator[StudyStep]:
         task=task,
         estimator=classifier,
         references=(scratch.name,),
-        additional_data=UNLABELED,
     )
     for fold in range(N_FOLDS):
         yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, fine_tuned), fold)

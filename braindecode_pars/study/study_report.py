@@ -26,9 +26,8 @@ from braindecode_pars.study.study_tests import (
     Recommendation,
 )
 
-#: Kinds of methods, with their colors in figures.
+#: Kinds of methods, in the order of the colors of the figures.
 KINDS = ("pretrained", "sham", "random", "baseline", "bundled", "ensemble", "network")
-COLORS = dict(zip(KINDS, style.COLORS, strict=False))
 
 
 def write_report(study: Any, path: str | Path) -> Path:
@@ -98,11 +97,13 @@ def _figures(study: Any, answers: list[study_answers.Answer]) -> dict[str, dict[
 def _paired_score_figure(study: Any, primary: Comparison) -> dict[str, str]:
     """Draw the scores of each subject by initialization."""
     pairs = [primary, *filter(None, [study.initialization])]
-    means = study.scores.groupby(["method", "subject"], as_index=False)["value"].mean()
+    methods = [*(pair.reference for pair in reversed(pairs)), primary.method]
+    scores = study.scores[study.scores["method"].isin(methods)]
+    means = scores.groupby(["method", "subject"], as_index=False)["value"].mean()
     ax = score_figures.subject_dots(
         means.assign(metric=study.metric),
         study.metric,
-        methods=[*(pair.reference for pair in reversed(pairs)), primary.method],
+        methods=methods,
         chance=study.levels["chance"].mean(),
     )
     difference = study_answers.number_text(primary.difference, "+.3f")
@@ -121,9 +122,9 @@ def _mean_score_figure(
         ax.get_yticklabels()[order.get_loc(chosen.method)].set_fontweight("bold")
     for (kind, is_centered), rows in levels.groupby(["kind", "is_centered"]):
         shift = (0.17 if is_centered else -0.17) * levels["is_centered"].any()
-        y, look = order.get_indexer(rows["method"]) + shift, dict(color=COLORS[kind])
-        ax.hlines(y, rows["ci_low"], rows["ci_high"], lw=1.5, **look)
-        ax.plot(rows["mean"], y, "s" if is_centered else "o", markersize=5, **look)
+        y, color = order.get_indexer(rows["method"]) + shift, style.COLORS[KINDS.index(kind)]
+        ax.hlines(y, rows["ci_low"], rows["ci_high"], lw=1.5, color=color)
+        ax.plot(rows["mean"], y, "s" if is_centered else "o", markersize=5, color=color)
     ax.axvline(levels["chance"].mean(), color=style.shade(0.25), lw=1, ls=":", label="chance level")
     ax.set_xlabel(f"mean {study.metric.replace('_', ' ')}")
     style.named_legend(ax.figure, style.named_artists(ax), loc="outside upper left")

@@ -36,9 +36,9 @@ class Study:
     check : DataCheck
         Result of the data check.
     plan : DataFrame
-        One row per step: ``step``, ``methods``, ``minutes`` (expected duration; NaN if unknown),
-        ``status`` ("to come", "finished" or "failed"), ``reason`` (the error of a failed step;
-        otherwise empty) and ``is_primary``.
+        One row per step: ``step``, ``group`` (such as "primary"), ``methods``, ``minutes``
+        (expected duration of pretraining, otherwise NaN), ``status`` ("to come", "finished" or
+        "failed") and ``reason`` (the error of a failed step; otherwise empty).
     methods : DataFrame
         One row per method: ``method``, ``kind`` ("pretrained", "sham", "random", "baseline",
         "bundled", "ensemble" or "network") and ``additional_data`` (data used in addition to the
@@ -160,14 +160,13 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
     reasons = np.array([failures.get(step.name, "") for step in plan.steps], dtype=object)
     is_finished = np.array([table is not None for table in tables])
     status = np.where(is_finished, "finished", np.where(reasons != "", "failed", "to come"))
-    steps = plan.table.assign(status=status, reason=reasons)
     methods = [method for step in plan.steps for method in step.methods]
     rows = dict.fromkeys((method.name, method.kind, method.additional_data) for method in methods)
     result = Study(
         dataset=plan.dataset,
         metric=METRIC,
         check=plan.check,
-        plan=steps.drop(columns="group").assign(is_primary=steps["group"] == "primary"),
+        plan=plan.table.assign(status=status, reason=reasons),
         methods=pd.DataFrame([*rows], columns=["method", "kind", "additional_data"]),
         pretrainings=_table_of_pretrainings(plan),
         about=plan.about,
@@ -267,8 +266,11 @@ def primary_control_gains(plan: StudyPlan) -> pd.DataFrame | None:
 
     None if the scores on the original signals, or on all control signals, are missing.
     """
-    tables = {step.control: study_scores.read_scores(step, plan) for step in plan.control_steps}
-    tables = {name: table for name, table in tables.items() if table is not None}
+    tables = {
+        step.control: table
+        for step in plan.control_steps
+        if (table := study_scores.read_scores(step, plan)) is not None
+    }
     if UNCHANGED not in tables or len(tables) == 1:
         return None
     rows = pd.concat(tables, names=["control"]).rename(columns={"draw": "seed"})

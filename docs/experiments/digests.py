@@ -611,7 +611,7 @@ def study(folder: Path, saved: Path) -> Values:
         ("secondary", None),
         ("confusion", None),
         ("pretrainings", ["task", "is_sham", "fold", "seed", "n_steps", "held_out_loss"]),
-        ("plan", ["step", "methods", "status", "is_primary"]),
+        ("plan", ["step", "group", "methods", "status"]),
         ("methods", ["method", "kind"]),
     ):
         table = getattr(result, name)

@@ -26,7 +26,6 @@ from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.study import (
     study_design,
-    study_plan,
     study_report,
     study_results,
     study_scores,
@@ -55,7 +54,7 @@ MODULE = importlib.import_module("braindecode_pars.study.study")
 SFREQ, N_SUBJECTS, N_WINDOWS, N_DRAWS = 128, 8, 10, 2
 
 #: Estimates the duration of a method; tests of whole studies skip it.
-SECONDS_OF = study_plan._seconds_of
+SECONDS_OF = study_design._seconds_of
 
 
 def simulated(gain=0.7, by_subject=False, n_subjects=N_SUBJECTS, seed=0, n_windows=N_WINDOWS):
@@ -85,7 +84,7 @@ def short():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(study_design.EFFORTS, "quick", effort)
         patch.setattr(study_tests, "N_SPLITS", 4)
-        patch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
+        patch.setattr(study_design, "_seconds_of", lambda *_: 0.0)
         patch.setattr(MODULE, "REPORT_INTERVAL", np.inf)  # a report at the end
         # Figures are made, but not drawn, which takes seconds.
         image = dict(source="data:", alt="a figure")
@@ -154,7 +153,7 @@ def test_every_labeled_subject_is_tested_once_and_trained_on_otherwise(by_subjec
     design = make_design(corpus, by_subject=by_subject)
     labeled = design.labeled
     tests = [labeled.subjects_of(fold.test) for fold in design.folds]
-    assert sorted(sum(tests, [])) == [*range(9)]
+    assert sorted(subject for tested in tests for subject in tested) == [*range(9)]
     for (pretraining, _, test), tested in zip(design.folds, tests, strict=True):
         assert corpus.subjects_of(pretraining) == [s for s in range(10) if s not in tested]
         assert len(pretraining) == 12 * (10 - len(tested))
@@ -290,29 +289,24 @@ def test_encoders_that_match_the_windows_are_used():
 
 @pytest.mark.parametrize(("minutes", "expected"), [(8.0, 400), (5.0, 300)])
 def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, expected):
-    """Simulated durations: 100 s for a step, 0 s for features and fits."""
-    durations = iter((0.0, 0.0, 300.0, 0.0, 0.0))
-    monkeypatch.setattr(study_plan, "timeit", lambda *_, **__: next(durations))
-    monkeypatch.setattr(study_plan, "TIMED_TRAINING_WINDOWS", 32)
+    """Simulated durations: 100 s for a step."""
+    durations = iter((0.0, 0.0, 300.0))
+    monkeypatch.setattr(study_design, "timeit", lambda *_, **__: next(durations))
+    monkeypatch.setattr(study_design, "TIMED_TRAINING_WINDOWS", 32)
     design = make_design(corpus_of(simulated()), by_subject=False)
     effort = study_design.Effort(4, minutes, ())
-    [method, *_] = make_steps(2, ("pars",), {}, {})[3].methods
-    assert SECONDS_OF(method, design, effort) == expected
+    assert SECONDS_OF("pars", design, effort) == expected
 
 
 def test_the_plan_extrapolates_what_it_times(monkeypatch):
-    """The duration of networks is unknown."""
-    monkeypatch.setattr(
-        study_plan,
-        "_seconds_of",
-        lambda method, *_: 90.0 if method.estimator is None else np.nan,
-    )
+    """The duration of methods without pretraining is unknown."""
+    monkeypatch.setattr(study_design, "_seconds_of", lambda *_: 90.0)
     design = make_design(corpus_of(simulated()), by_subject=False)
     steps = make_steps(2, ("pars",), {}, {})
-    minutes = study_plan.estimate_minutes(steps, design, study_design.EFFORTS["quick"])
+    minutes = study_design.estimate_minutes(steps, design, study_design.EFFORTS["quick"])
     groups = [step.group for step in steps]
-    assert minutes[groups.index("baselines")] == 1.5
-    assert minutes[groups.index("primary")] == 3 * 1.5
+    assert minutes[groups.index("primary")] == 2 * 1.5
+    assert np.isnan(minutes[groups.index("baselines")])
     assert np.isnan(minutes[groups.index("networks")])
 
 
@@ -633,7 +627,7 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
     check = check_data(data)
     assert not check.stops
     settings = Settings("quick", only=["log band power"], draws=4)
-    plan = study_plan.plan_study(data, check, settings, out=tmp_path)
+    plan = study_design.plan_study(data, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     result = run_study(plan, n_jobs=1, verbose=0)
     assert result.scores["value"].between(0, 1).all()
@@ -656,6 +650,6 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
 def test_invalid_arguments_are_errors_before_anything_is_timed(
     short, monkeypatch, arguments, message
 ):
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
+    monkeypatch.setattr(study_design, "_seconds_of", lambda *_: pytest.fail("it was timed"))
     with pytest.raises(ValueError, match=message):
         study(simulated(), **{**short, **arguments})

@@ -95,9 +95,8 @@ def fabricated_study() -> Study:
     steps = [("data check", "", 0.2), ("baselines", "3 methods", 1.0), ("PARS, fold 1", PARS, 9.5)]
     steps += [("PARS, fold 2", PARS, 9.5), ("sham, fold 1", SHAM, 9.5), ("sham, fold 2", SHAM, 9.5)]
     plan = pd.DataFrame(steps, columns=["step", "methods", "minutes"])
-    is_primary = plan["step"].str.startswith(("PARS", "sham"))
-    plan = plan.assign(status="finished", reason="", is_primary=is_primary)
-    failed = ["failed", "ValueError: <no> windows", False]
+    plan = plan.assign(status="finished", reason="")
+    failed = ["failed", "ValueError: <no> windows"]
     plan.loc[len(plan)] = ["networks", USER_METHOD, np.nan, *failed]
     pretrainings = pd.DataFrame(
         dict(task="PARS", is_sham=is_sham, fold=fold, seed=seed, n_steps=2400,
