@@ -194,8 +194,7 @@ def run_study(
             notes = [describe_controls(gains), *notes]
         result = replace(result, controls=gains, control_notes=notes)
     if (chosen := result.recommendation) is not None:
-        class_names = [*plan.design.classes.values()]
-        confusion = study_results.confusion_of(result.scores, chosen, class_names)
+        confusion = study_results.confusion_of(result.scores, chosen, plan.design)
         chosen = replace(chosen, folder=study_scores.save_model(plan, chosen) if save else None)
         result = replace(result, confusion=confusion, recommendation=chosen)
     write(result, folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -17,7 +17,7 @@ from braindecode_pars._common.names import METRICS
 from braindecode_pars.evaluation.controls import UNCHANGED, control_gains
 from braindecode_pars.study import study_answers, study_scores
 from braindecode_pars.study.data_check import DataCheck
-from braindecode_pars.study.study_design import METRIC, StudyPlan
+from braindecode_pars.study.study_design import METRIC, Design, StudyPlan
 from braindecode_pars.study.study_methods import RANDOM, SHAM, baseline_name
 from braindecode_pars.study.study_tests import Comparison, Outcome, Recommendation, Scores
 
@@ -230,13 +230,11 @@ def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).sort_values("is_sham", kind="stable")
 
 
-def confusion_of(
-    scores: pd.DataFrame, chosen: Recommendation, class_names: Sequence[str]
-) -> pd.DataFrame:
+def confusion_of(scores: pd.DataFrame, chosen: Recommendation, design: Design) -> pd.DataFrame:
     """Return true and predicted classes of the recommended method, one row per prediction."""
     rows = scores[scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
-    pairs = pd.DataFrame(product(class_names, repeat=2), columns=["true", "predicted"])
+    pairs = pd.DataFrame(product(design.classes.values(), repeat=2), columns=["true", "predicted"])
     counts = rows.filter(regex=r"^n_\d").sum().astype(int)
     return pairs.loc[pairs.index.repeat(counts)].reset_index(drop=True)
 
