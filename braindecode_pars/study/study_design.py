@@ -407,7 +407,7 @@ def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort)
     The duration is NaN for steps without pretraining, including networks.
     """
     tasks_of_steps = [
-        [method.task for method in step.methods if method.kind in ("pretrained", "sham")]
+        [method.task for method in step.methods if method.task and method.kind != "network"]
         for step in steps
     ]
     with warnings.catch_warnings(action="ignore"):  # the steps give the same warnings
