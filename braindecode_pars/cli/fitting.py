@@ -21,7 +21,7 @@ from braindecode_pars.datasets import any_source
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.signal_store.index import is_store
-from braindecode_pars.study import data_check, study_design, study_plan, study_scores
+from braindecode_pars.study import data_check, study_design, study_scores
 from braindecode_pars.study.data_check import StudyData
 from braindecode_pars.study.study import Study, number_of_processes, run_study, unanswered
 from braindecode_pars.windows import preprocessing
@@ -156,7 +156,7 @@ def study_folder(
     """
     in_spite_of = options.pop("in_spite_of", ())
     settings = study_design.Settings(**options)
-    study_plan.check_settings(settings, out)
+    study_design.check_settings(settings, out)
     encoder = next(iter((settings.encoders or {"small": "small"}).values()))
     is_folder = Path(folder).is_dir() and not is_store(folder)
     n_jobs = reading.get("n_jobs")
@@ -185,8 +185,8 @@ def study_folder(
         show("\n".join(unanswered(name, check, out).answers))
         show(f"Report written to {out / 'report.html'}.")
         return
-    show("Estimating the run time on a few windows ...")
-    plan = study_plan.plan_study(data, check, settings, out=out, dataset=name, unlabeled_label=-1)
+    show("Estimating the run time of pretraining on a few windows ...")
+    plan = study_design.plan_study(data, check, settings, out=out, dataset=name, unlabeled_label=-1)
     plan.about["command"] = f"braindecode-pars {shlex.join(sys.argv[1:])}"
     plan.about["warnings"] = [str(message) for message, *_ in caught]
     _show_plan(plan, n_jobs)
@@ -200,7 +200,7 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     """Print the steps and methods of a plan, and the estimated run time."""
     groups = plan.table.groupby(["group", "methods"], sort=False, as_index=False)
     table = groups.agg(steps=("step", "size"), minutes=("minutes", lambda m: m.sum(skipna=False)))
-    print_frame(table.round(1), "plan (expected minutes on one core)", 2)
+    print_frame(table.round(1), "plan (expected minutes of pretraining on one core)", 2)
     for reason in plan.about["left_out"]:
         show(f"Note: {reason}")
     is_finished = [study_scores.scores_file(step, plan).exists() for step in plan.steps]
@@ -210,7 +210,8 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     n_processes = number_of_processes(n_jobs)
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
     bound = "at least " if minutes.isna().any() else ""
-    controls = " and control analyses" if plan.effort.controls and plan.primary else ""
+    has_controls = any(step.methods for step in plan.control_steps)
+    controls = " and control analyses" if has_controls else ""
     show(
         f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min "
         f"(processes: {n_processes}), plus the final training of the recommended method{controls}. "

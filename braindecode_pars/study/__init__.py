@@ -5,9 +5,8 @@ from the input of a module to its output:
 
 =================  =================================================================================
 data_check         windows of any source -> tables -> findings, which may stop the study
-study_design       folds of subjects, and draws of labeled subjects
 study_methods      methods that are compared, and the steps in which they are scored
-study_plan         settings -> plan: design, steps, and their expected durations
+study_design       settings -> plan: folds of subjects, draws of labeled subjects, and steps
 study              steps of a plan -> results, in one or several processes
 study_scores       one step -> CSV file with scores; recommended method -> saved classifier
 study_results      CSV files -> result, with tables and comparisons

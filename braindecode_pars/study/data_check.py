@@ -100,10 +100,7 @@ class StudyData:
             chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
         rows = pd.concat(chosen) if chosen else self.labeled
         # Only one window is in memory at a time.
-        of_channels = [
-            amplitudes.log_amplitudes_of(self.windows[i].astype(float))
-            for i in rows["window"].tolist()
-        ]
+        of_channels = [amplitudes.log_amplitudes_of(self.windows[i]) for i in rows["window"]]
         log_amplitudes = [np.log10(pd.Series(10 ** values[0]).median()) for values in of_channels]
         return rows.assign(
             log_amplitude=np.array(log_amplitudes, float),
@@ -184,7 +181,8 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
         *_too_few(data),
         *confounds.confounded_properties(data.recordings, data.labeled, in_spite_of),
         *_copies(data),
-        *_amplitudes(data),
+        *_separating_amplitudes(data),
+        *_implausible_amplitudes(data),
         *confounds.order_of_recordings(data.recordings, data.labeled),
         *confounds.order_within_recordings(data.labeled),
     ]
@@ -197,34 +195,6 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
     of_class = data.labeled.groupby("class", observed=False)[["window", "recording", "subject"]]
     classes = of_class.nunique().add_suffix("s").reset_index().astype({"class": object})
     return DataCheck(_facts(data), classes, data.by_subject, findings)
-
-
-def check_confounds(windows_ds: Any) -> list[Finding]:
-    """Check whether classes are confounded with properties of the recordings, such as the site.
-
-    This part of :func:`check_data` does not read samples. Use it before training a classifier
-    without a study.
-
-    Parameters
-    ----------
-    windows_ds : BaseConcatDataset | StudyData
-        As in :func:`check_data`.
-
-    Returns
-    -------
-    list of Finding
-        Findings of the kind "confounds". All of them are warnings.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.study.data_check import check_confounds
-    >>> check_confounds(datasets.mental_arithmetic())
-    []
-    """
-    data = StudyData.of(windows_ds)
-    accepted = (confounds.CONFOUNDS,)
-    return [*confounds.confounded_properties(data.recordings, data.labeled, accepted)]
 
 
 # Properties of the dataset ----------------------------------------------------------------------
@@ -308,8 +278,8 @@ def _copies(data: StudyData) -> Iterator[Finding]:
         yield Finding("copies_within_subject", dict(pairs=pairs[False]))
 
 
-def _amplitudes(data: StudyData) -> Iterator[Finding]:
-    """Yield findings for amplitudes that separate classes, are outliers, or are implausible."""
+def _separating_amplitudes(data: StudyData) -> Iterator[Finding]:
+    """Yield findings for classes that are separated by their amplitudes."""
     sampled = data.sampled.dropna(subset="log_amplitude")
     by_recording = sampled.groupby("recording")["log_amplitude"].median()
     if confounds.has_one_class_per_recording(data.labeled):
@@ -324,18 +294,15 @@ def _amplitudes(data: StudyData) -> Iterator[Finding]:
             direction = "larger" if auc > 0.5 else "smaller"
             values = dict(name=name, factor=10 ** abs(difference), direction=direction)
             yield Finding("separating_amplitude", values)
-            if len(data.class_names) == 2:
-                break
+            if len(data.class_names) == 2:  # the other class is the opposite
+                return
+
+
+def _implausible_amplitudes(data: StudyData) -> Iterator[Finding]:
+    """Yield findings for amplitudes that suggest a wrong unit."""
     checked = amplitudes.evenly_spaced(len(data.windows), amplitudes.N_WINDOWS)
     scale = agreed(data.windows.recordings["preprocessing"].tolist()).scale
     if problem := amplitudes.amplitude_problem(data.windows[checked], scale):
         yield problem
-    name = data.recordings["name"]
-    if len(outliers := amplitudes.find_outlier_recordings(by_recording)):
-        yield amplitudes.outlier_finding(name[outliers].tolist(), len(by_recording))
-    montages, channels = data.windows.recordings["channels"], []
-    for number, values in sampled.groupby("recording")["channel_log_amplitudes"]:
-        _, outliers = amplitudes.find_outlier_channels([*values], montages[number].names)
-        channels += [(name[number], outliers)] if outliers else []
-    if channels:
-        yield amplitudes.outlier_channels_finding(channels)
+    sampled = data.sampled.set_index("window")["channel_log_amplitudes"].to_dict()
+    yield from amplitudes.find_outliers(data.windows, sampled)

@@ -6,7 +6,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from braindecode_pars._common import checks, files, training
 from braindecode_pars._common.findings import Collected, collected, identity_of
 from braindecode_pars.evaluation.controls import describe_controls
-from braindecode_pars.study import study_plan, study_results, study_scores
+from braindecode_pars.study import study_design, study_results, study_scores
 from braindecode_pars.study.data_check import DataCheck, StudyData, check_data
 from braindecode_pars.study.study_design import DRAWS, FORMAT, METRIC, Settings, StudyPlan
 from braindecode_pars.study.study_methods import TASKS, StudyStep
@@ -140,21 +139,18 @@ def study(
     >>> result.report("study.html")  # doctest: +SKIP
     """
     settings = Settings(effort, tasks, encoders, n_train_subjects, draws, minutes, only, without)
-    study_plan.check_settings(settings, out, methods)
+    study_design.check_settings(settings, out, methods)
     data = StudyData.of(windows_ds)
     check = check_data(data, in_spite_of=in_spite_of)
     if check.stops:
         return unanswered(dataset, check, out)
-    folder_context: Any = nullcontext(out)
-    if out is None:
-        folder_context = tempfile.TemporaryDirectory(prefix="braindecode-pars-study-")
-    with folder_context as folder:
-        plan = study_plan.plan_study(
+    with tempfile.TemporaryDirectory(prefix="braindecode-pars-study-") as temporary:
+        plan = study_design.plan_study(
             data,
             check,
             settings,
             methods,
-            out=folder,
+            out=temporary if out is None else out,
             dataset=dataset,
             unlabeled_label=unlabeled_label,
         )
@@ -190,7 +186,7 @@ def run_study(
     finally:  # also after Ctrl-C
         result = study_results.assemble(plan, failures)
         write(result, folder)
-    if plan.effort.controls and result.has_gain:
+    if plan.control_steps and result.has_gain:
         ended_steps = list(run_steps(plan, plan.control_steps, n_jobs, verbose))
         notes = [f"{x.step.name}: failed ({x.error})." for x in ended_steps if x.error]
         gains = study_results.primary_control_gains(plan)
@@ -198,7 +194,7 @@ def run_study(
             notes = [describe_controls(gains), *notes]
         result = replace(result, controls=gains, control_notes=notes)
     if (chosen := result.recommendation) is not None:
-        confusion = study_results.confusion_of(result.scores, chosen, plan.design.class_names)
+        confusion = study_results.confusion_of(result.scores, chosen, plan.design)
         chosen = replace(chosen, folder=study_scores.save_model(plan, chosen) if save else None)
         result = replace(result, confusion=confusion, recommendation=chosen)
     write(result, folder)

@@ -17,15 +17,14 @@ _SCORES = (
 )
 _DIFFERENCE = "The mean difference from {reference} is {difference} ({ci}; {p})."
 _IMPROVED = "The score improved in {n_better} of {n_subjects} subjects."
+_SIGNIFICANT = (_SCORES, _DIFFERENCE, _IMPROVED)
 _DETECTABLE = "The minimum detectable difference is {detectable} (80 % power)."
 _IN_ADVANCE = "This baseline was specified in advance."
 #: Headline and further sentences by the outcome of the primary comparison.
 PRETRAINING = {
     Outcome.GAIN: (
         "Yes, pretraining on these recordings improved classification significantly.",
-        _SCORES,
-        _DIFFERENCE,
-        _IMPROVED,
+        *_SIGNIFICANT,
     ),
     Outcome.NO_GAIN: (
         "No, pretraining did not improve classification by a relevant amount.",
@@ -40,12 +39,7 @@ PRETRAINING = {
         _DETECTABLE,
         "Detecting a difference of {relevant} requires {needed}.",
     ),
-    Outcome.WORSE: (
-        "No, pretraining reduced the score significantly.",
-        _SCORES,
-        _DIFFERENCE,
-        _IMPROVED,
-    ),
+    Outcome.WORSE: ("No, pretraining reduced the score significantly.", *_SIGNIFICANT),
 }
 #: Headline and further sentences by the result of the comparison with the baseline.
 BASELINE = {
@@ -100,7 +94,10 @@ def answers_of(study: Any) -> list[Answer]:
     elif len(study.levels) == 0 or _n_to_come(study):
         return 3 * [_missing(study)]
     else:
-        reason = _at_chance(study)
+        reason = Answer(
+            "No answer: no method is significantly above chance level (Holm-corrected tests).",
+            ["Check the labels and the recordings, or add labeled subjects."],
+        )
     return [reason] + 2 * [Answer("No answer, for the reason given under question 1.")]
 
 
@@ -109,14 +106,10 @@ def _pretraining_answer(study: Any) -> Answer:
         return _missing(study)
     if study.has_learned:
         return _comparison_answer(study, study.primary, PRETRAINING[study.primary.outcome])
-    runs = study.pretrainings[~study.pretrainings["is_sham"].astype(bool)]
-    runs = runs[runs["task"] == runs["task"].iloc[0]]
-    n_steps, loss = runs["n_steps"].median(), runs["held_out_loss"].mean()
     return Answer(
         f"No answer: {study.primary.method} did not learn its task on these recordings.",
         [
-            f"After {n_steps:.0f} steps, the relative held-out loss was {loss:.2f} (1 = chance "
-            "level).",
+            "The table of pretrainings in the report contains the losses.",
             "Add recordings, with or without labels, or pretrain longer (command: --minutes, "
             '--thorough; Python: minutes, effort="thorough").',
         ],
@@ -127,9 +120,9 @@ def _baseline_answer(study: Any) -> Answer:
     pair = study.baseline
     if pair is None:
         return _missing(study)
-    result = "significant" if pair.p < ALPHA else "not significant"
     if np.isnan(pair.p):
         return _comparison_answer(study, pair, BASELINE["not tested"])._replace(number=None)
+    result = "significant" if pair.p < ALPHA else "not significant"
     return _comparison_answer(study, pair, BASELINE[result])
 
 
@@ -176,19 +169,6 @@ def _missing(study: Any) -> Answer:
     failed = study.plan[study.plan["status"] == "failed"]
     reasons = [f"{row.step}: {row.reason.rstrip('.')}." for row in failed.itertuples()]
     return Answer("No answer: no scores are available for this comparison.", reasons)
-
-
-def _at_chance(study: Any) -> Answer:
-    best = study.levels.loc[study.levels["mean"].idxmax()]
-    return Answer(
-        "No answer: no method is significantly above chance level (Holm-corrected tests).",
-        [
-            f"{best['method']} has the highest mean: {best['mean']:.3f} (uncorrected 95 % CI "
-            f"{best['ci_low']:.3f} to {best['ci_high']:.3f}).",
-            f"Chance level is {best['chance']:.3f}.",
-            "Check the labels and the recordings, or add labeled subjects.",
-        ],
-    )
 
 
 def _n_to_come(study: Any) -> int:

@@ -1,22 +1,31 @@
-"""Design of a study: settings, test subjects, draws of labeled subjects, and the plan."""
+"""Plan a study: settings, test subjects, draws of labeled subjects, steps and their durations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from timeit import timeit
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
-from braindecode_pars.estimators import transformers
-from braindecode_pars.evaluation import splitting
-from braindecode_pars.evaluation.controls import CONTROLS, UNCHANGED
-from braindecode_pars.study.data_check import DataCheck
-from braindecode_pars.study.study_methods import GROUPS, N_FOLDS, TASKS, Method, StudyStep
+from braindecode_pars._common import checks, files, model_files, names
+from braindecode_pars._common.results_folder import ResultsFolder
+from braindecode_pars.estimators import PARSEmbedder, transformers
+from braindecode_pars.evaluation import cache, splitting
+from braindecode_pars.evaluation.controls import CONTROLS
+from braindecode_pars.study import study_methods
+from braindecode_pars.study.data_check import DataCheck, StudyData
+from braindecode_pars.study.study_methods import GROUPS, TASKS, StudyStep
 from braindecode_pars.windows import labels
 
 #: Number of draws (random subsets of labeled subjects) in each fold.
@@ -28,6 +37,8 @@ MAX_LEFT_OUT = 0.2
 #: Maximum number of pretraining steps of the task "features". Its loss decreases from the first
 #: step on, so that few steps suffice.
 FEATURES_STEPS = 200
+#: Number of windows to estimate the duration of a pretraining step.
+TIMED_TRAINING_WINDOWS = 96
 #: Metric of all scores, as computed by ``study_scores.count_predictions``.
 METRIC = "balanced_accuracy"
 #: Format version in study.json.
@@ -96,6 +107,24 @@ class Settings:
         return replace(effort, minutes=minutes, controls=effort.controls if has_controls else ())
 
 
+class StudyFold(NamedTuple):
+    """Windows for pretraining, training and test in one fold of subjects.
+
+    Attributes
+    ----------
+    pretraining : ndarray of int
+        Indices of the windows of all subjects except the test subjects, in ``Design.corpus``.
+    draws : list of ndarray of int
+        Indices of the training windows of each draw of labeled subjects, in ``Design.labeled``.
+    test : ndarray of int
+        Indices of the test windows, in ``Design.labeled``.
+    """
+
+    pretraining: np.ndarray
+    draws: list[np.ndarray]
+    test: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Design:
     """Test subjects and labeled subjects of a study.
@@ -104,14 +133,16 @@ class Design:
     ----------
     corpus : Corpus
         All windows. The windows of subjects in ``left_out`` are unlabeled.
-    folds : list of (ndarray, ndarray)
-        For each fold, the training windows (labeled and unlabeled) and the test windows.
+    labeled : Corpus
+        The labeled windows, which are scored.
+    classes : dict
+        Names of the classes by label, in the order of the labels.
+    folds : list of StudyFold
+        Folds of subjects. Each labeled subject is tested in one fold.
     n_labeled : int
         Number of labeled subjects in a draw.
     n_sets : int
         Number of disjoint sets of labeled subjects in one shuffle of the training subjects.
-    n_draws : int
-        Number of draws of labeled subjects in each fold.
     by_subject : bool
         Whether each subject has one class.
     class_of : Series
@@ -123,10 +154,11 @@ class Design:
     """
 
     corpus: splitting.Corpus
-    folds: list[tuple[np.ndarray, np.ndarray]]
+    labeled: splitting.Corpus
+    classes: dict[Any, str]
+    folds: list[StudyFold]
     n_labeled: int
     n_sets: int
-    n_draws: int
     by_subject: bool
     class_of: pd.Series
     is_centered: bool
@@ -137,41 +169,6 @@ class Design:
         """Number of channels."""
         return len(self.corpus.X[0])
 
-    @cached_property
-    def classes(self) -> np.ndarray:
-        """Sorted labels of the classes."""
-        return np.unique(self.corpus.y[self.corpus.labeled])
-
-    @property
-    def class_names(self) -> list[str]:
-        """Names of the classes in the order of their labels."""
-        names = labels.names_of_classes(self.classes, self.corpus.X.label_names) or {}
-        return [str(names.get(label, label)) for label in self.classes.tolist()]
-
-    @cached_property
-    def labeled_corpus(self) -> splitting.Corpus:
-        """The labeled windows, which are scored."""
-        columns = ("X", "y", "groups", "splits", "labeled")
-        selected = {name: getattr(self.corpus, name)[self.corpus.labeled] for name in columns}
-        return replace(self.corpus, **selected)
-
-    def centerings(self, method: Method) -> tuple[bool, ...]:
-        """Return whether a method is scored without, or also with, subject-centered features."""
-        return (False, True) if method.views and self.is_centered else (False,)
-
-    def labeled_rows(self, fold: int, draw: int) -> np.ndarray:
-        """Return the indices of the labeled windows in a draw of labeled subjects."""
-        train, _ = self.folds[fold]
-        pool = self.corpus.subjects_of(train[self.corpus.labeled[train]])
-        class_of = self.class_of.to_dict()
-        drawn = splitting.draw_subjects(pool, self.n_labeled, draw, class_of, self.n_sets)
-        rows = self.corpus.rows_of(drawn)
-        return rows[self.corpus.labeled[rows]]
-
-    def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions of labeled windows, given by their indices, in labeled_corpus."""
-        return np.searchsorted(np.flatnonzero(self.corpus.labeled), rows)
-
 
 def make_design(
     corpus: splitting.Corpus,
@@ -180,7 +177,7 @@ def make_design(
     n_labeled: int | None = None,
     n_draws: int = DRAWS,
 ) -> Design:
-    """Divide the subjects into two folds, and choose the number of labeled subjects.
+    """Divide the subjects into two folds, and draw labeled subjects.
 
     The training subjects of a fold are shuffled, and divided into disjoint sets of ``n_labeled``
     subjects. Each set is one draw, so that the draws of a shuffle have no subject in common.
@@ -198,16 +195,23 @@ def make_design(
     too_few = counts[counts < transformers.MIN_WINDOWS]
     is_centered = not by_subject and len(too_few) <= MAX_LEFT_OUT * len(counts)
     left_out = {str(subject): int(n) for subject, n in too_few.items()} if is_centered else {}
-    labeled = corpus.labeled & ~np.isin(corpus.groups.astype(str), list(left_out))
-    corpus = replace(corpus, labeled=labeled)
-    folds = folds_of(corpus, by_subject=by_subject)
+    is_labeled = corpus.labeled & ~np.isin(corpus.groups.astype(str), list(left_out))
+    corpus = replace(corpus, labeled=is_labeled)
+    columns = ("X", "y", "groups", "splits", "labeled")
+    labeled = replace(corpus, **{name: getattr(corpus, name)[is_labeled] for name in columns})
     # If classes vary within subjects, all subjects form one class.
-    y, subjects = corpus.y[labeled], corpus.groups[labeled]
-    y_of_subject = pd.Series(y if by_subject else 0, range(len(y))).groupby(subjects)
-    class_of = y_of_subject.agg(lambda classes: classes.mode()[0])  # the most frequent class
+    y_of_subject = pd.Series(labeled.y if by_subject else 0, range(len(labeled.y)))
+    # The most frequent class
+    class_of = y_of_subject.groupby(labeled.groups).agg(lambda classes: classes.mode()[0])
     n_classes = class_of.nunique()
-    pools = [class_of[corpus.subjects_of(train[labeled[train]])] for train, _ in folds]
-    size = n_classes * int(min(pool.value_counts().min() for pool in pools))
+
+    splitter = (StratifiedGroupKFold if by_subject else GroupKFold)(
+        study_methods.N_FOLDS, shuffle=True, random_state=0
+    )
+    _, codes = np.unique(labeled.groups.astype(str), return_inverse=True)
+    splits = list(splitter.split(codes, labeled.y, codes))
+    pools = [labeled.subjects_of(train) for train, _ in splits]
+    size = n_classes * min(int(class_of[pool].value_counts().min()) for pool in pools)
     if n_labeled is None:
         n_max = max(MAX_LABELED, 2 * n_classes)
         n_labeled = max(n_classes, min(n_max, size // 3) // n_classes * n_classes)
@@ -218,26 +222,31 @@ def make_design(
             f"divided into at least two disjoint sets. Use n_train_subjects={size // 2} or fewer."
         )
     n_sets = max(k for k in range(1, n_possible + 1) if n_draws % k == 0)
-    return Design(
-        corpus, folds, n_labeled, n_sets, n_draws, by_subject, class_of, is_centered, left_out
-    )
 
-
-def folds_of(corpus: splitting.Corpus, *, by_subject: bool) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Divide the labeled subjects into folds, and return training and test windows of each fold.
-
-    The test windows are the labeled windows of the test subjects. The training windows are all
-    windows of all other subjects, including the unlabeled windows.
-    """
-    labeled = np.flatnonzero(corpus.labeled)
-    _, codes = np.unique(corpus.groups[labeled].astype(str), return_inverse=True)
-    kind = StratifiedGroupKFold if by_subject else GroupKFold
     folds = []
-    splitter = kind(N_FOLDS, shuffle=True, random_state=0)
-    for _, test in splitter.split(labeled, corpus.y[labeled], codes):
-        tested = corpus.rows_of(corpus.groups[labeled[test]].tolist())
-        folds.append((np.setdiff1d(np.arange(len(corpus.y)), tested), labeled[test]))
-    return folds
+    for pool, (_, test) in zip(pools, splits, strict=True):
+        drawn = [
+            splitting.draw_subjects(pool, n_labeled, draw, class_of.to_dict(), n_sets)
+            for draw in range(n_draws)
+        ]
+        # Unlabeled windows of the test subjects are not used for pretraining either.
+        tested = corpus.rows_of(labeled.groups[test].tolist())
+        pretraining = np.setdiff1d(np.arange(len(corpus.y)), tested)
+        folds.append(StudyFold(pretraining, [labeled.rows_of(d) for d in drawn], test))
+    class_labels = np.unique(labeled.y)
+    class_names = labels.names_of_classes(class_labels, corpus.X.label_names) or {}
+    return Design(
+        corpus,
+        labeled,
+        classes={label: str(class_names.get(label, label)) for label in class_labels.tolist()},
+        folds=folds,
+        n_labeled=n_labeled,
+        n_sets=n_sets,
+        by_subject=by_subject,
+        class_of=class_of,
+        is_centered=is_centered,
+        left_out=left_out,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,15 +262,19 @@ class StudyPlan:
     design : Design
         Test subjects and labeled subjects.
     effort : Effort
-        Limits of a pretraining, groups of methods, and control analyses.
+        Limits of a pretraining.
     steps : list of StudyStep
         Steps in the order in which they are run.
-    minutes : list of float
-        Expected duration of each step on one core, in minutes; NaN if it was not estimated.
+    control_steps : list of StudyStep
+        Control analyses of the primary comparison, which are run after a significant improvement.
+    table : DataFrame
+        One row per step: ``step``, ``group``, ``methods`` and ``minutes``, the expected duration on
+        one core (NaN if it was not estimated).
     folder : Path
         Folder of the study.
     about : dict
-        Entries that the report lists by name, such as versions and the digest of the data.
+        Entries that the report lists by name, such as versions, and the digest of the data and the
+        design, which identifies the results in the folder.
     """
 
     dataset: str
@@ -269,38 +282,150 @@ class StudyPlan:
     design: Design
     effort: Effort
     steps: list[StudyStep]
-    minutes: list[float]
+    control_steps: list[StudyStep]
+    table: pd.DataFrame
     folder: Path
     about: dict[str, Any]
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per step: ``step``, ``group``, ``methods`` and ``minutes``."""
-        rows = [(s.name, s.group, ", ".join(m.name for m in s.methods)) for s in self.steps]
-        table = pd.DataFrame(rows, columns=["step", "group", "methods"])
-        return table.assign(minutes=self.minutes)
 
-    @property
-    def primary_methods(self) -> list[Method]:
-        """Pretrainings and sham pretrainings of the primary comparison."""
-        methods = (m for step in self.steps if step.group == "primary" for m in step.methods)
-        return list(dict.fromkeys(m for m in methods if m.kind in ("pretrained", "sham")))
+def plan_study(
+    data: StudyData,
+    check: DataCheck,
+    settings: Settings,
+    methods: Mapping[str, BaseEstimator] | None = None,
+    *,
+    out: str | Path,
+    dataset: str = "recordings",
+    unlabeled_label: Any = "auto",
+) -> StudyPlan:
+    """Choose the design and the methods of a study, and estimate its duration.
 
-    @property
-    def primary(self) -> Method | None:
-        """The pretraining of the primary comparison, or None if it is not selected."""
-        return next((m for m in self.primary_methods if m.kind == "pretrained"), None)
+    The estimate takes a few seconds per pretext task. The other arguments are those of
+    :func:`~braindecode_pars.evaluation.study`. ``check`` must not contain findings that stop a
+    study.
+    """
+    corpus = splitting.Corpus.of(data.windows, dataset, unlabeled_label)
+    effort = settings.limits
+    design = make_design(
+        corpus,
+        by_subject=check.by_subject,
+        n_labeled=settings.n_train_subjects,
+        n_draws=settings.draws,
+    )
+    encoders, excluded = study_methods.usable_encoders(settings.encoders, corpus)
+    all_steps = study_methods.make_steps(
+        design.n_chans, settings.tasks, encoders, methods or {}, effort.n_pretrainings
+    )
+    steps = study_methods.choose_steps(all_steps, effort.groups, settings.only, settings.without)
+    rows = [(step.name, step.group, ", ".join(m.name for m in step.methods)) for step in steps]
+    table = pd.DataFrame(rows, columns=["step", "group", "methods"])
+    table["minutes"] = estimate_minutes(steps, design, effort)
+    folder = Path(out).expanduser()
+    files.replace_file(folder / "study.json", files.to_json(FORMAT))
+    about = _describe(settings, design, effort)
+    about["left_out"] = [*excluded, *_excluded_from_centering(design)]
+    controls = study_methods.make_control_steps(steps, effort.controls)
+    return StudyPlan(dataset, check, design, effort, steps, controls, table, folder, about)
 
-    @property
-    def control_steps(self) -> list[StudyStep]:
-        """Control analyses of the primary comparison."""
-        methods = tuple(self.primary_methods)
-        return [
-            StudyStep(f"control {name}", "controls", methods, control=name)
-            for name in (UNCHANGED, *self.effort.controls)
-        ]
 
-    @property
-    def digest(self) -> str:
-        """Digest of the data and the design, which identifies the results in the folder."""
-        return str(self.about["digest"])
+def _describe(settings: Settings, design: Design, effort: Effort) -> dict[str, Any]:
+    """Return the entries of ``Study.about`` that are known before the study runs."""
+    limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
+    # All settings that the scores of a step depend on, so that a folder never mixes two settings
+    dependencies = (settings.draws, design.n_labeled, design.left_out, limits, FEATURES_STEPS)
+    data = cache.describe_corpus(design.corpus)
+    labeled = f"{design.n_labeled} labeled subject{'s' * (design.n_labeled > 1)}"
+    return dict(
+        digest=cache.digest(data, dependencies, cache.versions()),
+        n_labeled_subjects=design.n_labeled,
+        design=(
+            f"{len(design.folds)} folds of subjects; in each fold, {settings.draws} draws of "
+            f"{labeled} ({design.n_sets} disjoint sets in each shuffle of the training subjects) "
+            f"and {effort.n_pretrainings} pretrainings"
+        ),
+        pretraining=limits,
+        effort=settings.effort,
+        versions=cache.versions(),
+        date=time.strftime("%Y-%m-%d"),
+    )
+
+
+def _excluded_from_centering(design: Design) -> Iterator[str]:
+    """Yield the reason why subjects are excluded, or why subject-wise centering is skipped."""
+    if design.left_out:
+        counts = [f"{subject} ({n} windows)" for subject, n in design.left_out.items()]
+        yield (
+            f"Subject-wise centering requires at least {transformers.MIN_WINDOWS} labeled windows "
+            "per subject. These subjects have fewer labeled windows, and are not scored: "
+            f"{checks.format_list(counts, max_items=20)}. Their windows are used for pretraining, "
+            "without labels."
+        )
+    elif not (design.is_centered or design.by_subject):
+        yield (
+            "Subject-wise centering was skipped: too many subjects have fewer than "
+            f"{transformers.MIN_WINDOWS} labeled windows."
+        )
+
+
+def check_settings(
+    settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
+) -> None:
+    """Raise an error if an argument of a study is invalid, or its folder contains other files."""
+    checks.choice(*EFFORTS).check("effort", settings.effort)
+    # Each shuffle yields the same number of disjoint sets, so that their variance can be estimated
+    is_even = checks.ParameterRule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
+    is_even.check("draws", settings.draws)
+    checks.optional(checks.positive()).check("minutes", settings.minutes)
+    splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
+    # With several channels and all bundled encoders, the list contains every possible method.
+    encoders = {**{name: name for name in names.ENCODERS}, **(settings.encoders or {})}
+    all_steps = study_methods.make_steps(2, settings.tasks, encoders, methods or {})
+    study_methods.choose_steps(all_steps, settings.limits.groups, settings.only, settings.without)
+    if out is not None:
+        folder = Path(out).expanduser()
+        ResultsFolder(folder, "a study", marks=("study.json",)).check()
+        _check_model_folder(folder / MODEL_FOLDER)
+
+
+def _check_model_folder(folder: Path) -> None:
+    """Check that a folder contains no model, or only a model that was saved by a study."""
+    for kind in model_files.kinds_in(folder):
+        description = model_files.read_model(folder).description
+        if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
+            raise ValueError(
+                f"{folder} contains a {kind} that was not saved by a study. The study would "
+                "overwrite it. Move this model, or choose another output folder."
+            )
+
+
+# Duration -----------------------------------------------------------------------------------------
+
+
+def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort) -> list[float]:
+    """Return the expected duration of the pretrainings of each step on one core, in minutes.
+
+    The duration is NaN for steps without pretraining, including networks.
+    """
+    tasks_of_steps = [
+        [method.task for method in step.methods if method.task and method.kind != "network"]
+        for step in steps
+    ]
+    with warnings.catch_warnings(action="ignore"):  # the steps give the same warnings
+        seconds = {
+            task: _seconds_of(task, design, effort)
+            for task in {*chain.from_iterable(tasks_of_steps)}
+        }
+    return [
+        sum(seconds[task] for task in tasks) / 60 if tasks else math.nan for tasks in tasks_of_steps
+    ]
+
+
+def _seconds_of(task: str, design: Design, effort: Effort) -> float:
+    """Time some steps of a pretraining, and return its expected duration in seconds."""
+    windows = design.corpus.X[:TIMED_TRAINING_WINDOWS]
+    n_steps = math.ceil(len(windows) / PARSEmbedder.pretrain_batch_size)
+    # The first fit is not used, because it includes one-time costs.
+    embedders = (PARSEmbedder(task, pretrain_epochs=n, verbose=0) for n in (1, 1, 4))
+    _, short, long = (timeit(partial(e.fit, windows), number=1) for e in embedders)
+    seconds_per_step = max(0.0, long - short) / (3 * n_steps)
+    return min(seconds_per_step * effort.step_limit(task), 60 * effort.minutes)

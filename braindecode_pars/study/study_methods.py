@@ -40,12 +40,6 @@ RANDOM = "random initialization"
 HAND_CRAFTED = "hand-crafted features"
 #: Name of the baseline specified in advance for many channels.
 TANGENT = "Riemannian tangent space"
-#: Additional data of methods that are pretrained on this dataset.
-UNLABELED = "unlabeled windows of all subjects except the test subjects"
-#: Additional data of encoders that were pretrained on other data.
-OTHER_SUBJECTS = "recordings of other subjects"
-#: Additional data of subject-centered features.
-TEST_SUBJECT = "unlabeled windows of the test subject"
 
 
 @dataclass(frozen=True)
@@ -72,8 +66,6 @@ class Method:
         Classifier that is trained on windows in every draw. None if the method has ``views``.
     references : tuple of str
         Names of the methods with which this method is compared.
-    additional_data : str
-        Data that the method uses in addition to the labeled subjects.
     """
 
     name: str
@@ -84,7 +76,13 @@ class Method:
     pretraining: int = 0
     estimator: BaseEstimator | None = field(default=None, compare=False)
     references: tuple[str, ...] = ()
-    additional_data: str = ""
+
+    @property
+    def additional_data(self) -> str:
+        """Data that the method uses in addition to the labeled subjects."""
+        if self.task is not None:
+            return "unlabeled windows of all subjects except the test subjects"
+        return "" if self.encoder is None else "pretraining data of the encoder"
 
     @cached_property
     def digest(self) -> str:
@@ -130,16 +128,6 @@ class StudyStep:
     methods: tuple[Method, ...]
     fold: int | None = None
     control: str = UNCHANGED
-
-    @property
-    def slug(self) -> str:
-        """Name of the step in file names."""
-        return "".join(c if c.isalnum() else "-" for c in self.name.lower())
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest of the methods of the step."""
-        return cache.digest([method.digest for method in self.methods])
 
 
 def make_steps(
@@ -209,10 +197,9 @@ def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[S
     sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
     for seed in range(n_pretrainings):
         shared: dict[str, Any] = dict(views=("encoder",), pretraining=seed)
-        trained = shared | dict(task=task, additional_data=UNLABELED)
         methods = [
-            Method(name, "pretrained", references=(sham, RANDOM), **trained),
-            Method(sham, "sham", **trained),
+            Method(name, "pretrained", task=task, references=(sham, RANDOM), **shared),
+            Method(sham, "sham", task=task, **shared),
         ]
         if group == "primary":
             methods.append(Method(RANDOM, "random", **shared))
@@ -222,7 +209,6 @@ def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[S
 
 def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyStep]:
     for name, encoder in encoders.items():
-        has_no_subjects = pretrained.load_encoder(encoder).card.subjects == []
         yield _step(
             "bundled",
             f"{name} (pretrained on other data)",
@@ -230,7 +216,6 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
             ("encoder",),
             encoder=encoder,
             references=(RANDOM,),
-            additional_data="" if has_no_subjects else OTHER_SUBJECTS,
         )
     if "small" in encoders:
         yield _step(
@@ -240,7 +225,6 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
             ("encoder", *["tangent_space"] * (n_chans > 1), "band_power"),
             encoder=encoders["small"],
             references=(baseline_name(n_chans),),
-            additional_data=OTHER_SUBJECTS,
         )
 
 
@@ -254,7 +238,6 @@ def _network_steps(task: str) -> Iterator[StudyStep]:
         task=task,
         estimator=classifier,
         references=(scratch.name,),
-        additional_data=UNLABELED,
     )
     for fold in range(N_FOLDS):
         yield StudyStep(f"networks, fold {fold + 1}", "networks", (scratch, fine_tuned), fold)
@@ -315,6 +298,17 @@ def choose_steps(
             "analyses (group 'controls') also require the group 'primary'."
         )
     return chosen
+
+
+def make_control_steps(steps: Sequence[StudyStep], controls: Sequence[str]) -> list[StudyStep]:
+    """Return the control analyses of the primary comparison, starting with recorded signals."""
+    primary = [m for step in steps if step.group == "primary" for m in step.methods]
+    methods = tuple(dict.fromkeys(m for m in primary if m.kind in ("pretrained", "sham")))
+    return [
+        StudyStep(f"control {name}", "controls", methods, control=name)
+        for name in (UNCHANGED, *controls)
+        if controls
+    ]
 
 
 def usable_encoders(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -17,8 +17,8 @@ from braindecode_pars._common.names import METRICS
 from braindecode_pars.evaluation.controls import UNCHANGED, control_gains
 from braindecode_pars.study import study_answers, study_scores
 from braindecode_pars.study.data_check import DataCheck
-from braindecode_pars.study.study_design import METRIC, StudyPlan
-from braindecode_pars.study.study_methods import RANDOM, SHAM, TEST_SUBJECT, baseline_name
+from braindecode_pars.study.study_design import METRIC, Design, StudyPlan
+from braindecode_pars.study.study_methods import RANDOM, SHAM, baseline_name
 from braindecode_pars.study.study_tests import Comparison, Outcome, Recommendation, Scores
 
 #: A task counts as learned if its held-out loss, divided by the loss of its sham, is below this.
@@ -36,18 +36,18 @@ class Study:
     check : DataCheck
         Result of the data check.
     plan : DataFrame
-        One row per step: ``step``, ``methods``, ``minutes`` (expected duration; NaN if unknown),
-        ``status`` ("to come", "finished" or "failed"), ``reason`` (the error of a failed step;
-        otherwise empty) and ``is_primary``.
+        One row per step: ``step``, ``group`` (such as "primary"), ``methods``, ``minutes``
+        (expected duration of pretraining, otherwise NaN), ``status`` ("to come", "finished" or
+        "failed") and ``reason`` (the error of a failed step; otherwise empty).
     methods : DataFrame
-        One row per combination of ``method`` and ``is_centered`` (whether features are
-        subject-centered). Further columns: ``kind`` ("pretrained", "sham", "random", "baseline",
-        "bundled", "ensemble" or "network"), ``additional_data`` (data used in addition to the
-        labeled subjects) and ``left_out`` (the reason if the method was not run; otherwise empty).
+        One row per method: ``method``, ``kind`` ("pretrained", "sham", "random", "baseline",
+        "bundled", "ensemble" or "network") and ``additional_data`` (data used in addition to the
+        labeled subjects; subject-centered features also use unlabeled windows of the test subject).
     scores : DataFrame
         One row per score:
 
-        - ``method``, ``is_centered`` and ``kind``, as in ``methods``.
+        - ``method`` and ``kind``, as in ``methods``.
+        - ``is_centered``: whether features are subject-centered.
         - ``pretraining``: seed of the pretraining or random initialization; 0 for other methods.
         - ``fold``, ``draw`` and ``subject``.
         - ``value``: the score.
@@ -160,13 +160,14 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
     reasons = np.array([failures.get(step.name, "") for step in plan.steps], dtype=object)
     is_finished = np.array([table is not None for table in tables])
     status = np.where(is_finished, "finished", np.where(reasons != "", "failed", "to come"))
-    steps = plan.table.assign(status=status, reason=reasons)
+    methods = [method for step in plan.steps for method in step.methods]
+    rows = dict.fromkeys((method.name, method.kind, method.additional_data) for method in methods)
     result = Study(
         dataset=plan.dataset,
         metric=METRIC,
         check=plan.check,
-        plan=steps.drop(columns="group").assign(is_primary=steps["group"] == "primary"),
-        methods=_table_of_methods(plan, failures),
+        plan=plan.table.assign(status=status, reason=reasons),
+        methods=pd.DataFrame([*rows], columns=["method", "kind", "additional_data"]),
         pretrainings=_table_of_pretrainings(plan),
         about=plan.about,
     )
@@ -198,7 +199,9 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
 
 def _with_primary_comparisons(result: Study, scores: Scores, plan: StudyPlan) -> Study:
     """Return the study with the comparisons of the primary method, if it is finished."""
-    method, finished = plan.primary, {*scores.table["method"]}
+    primary_methods = [m for step in plan.steps if step.group == "primary" for m in step.methods]
+    method = next((m for m in primary_methods if m.kind == "pretrained"), None)
+    finished = {*scores.table["method"]}
     if method is None or not {method.name, SHAM} <= finished:
         return result
     runs = result.pretrainings[result.pretrainings["task"] == method.task]
@@ -214,31 +217,12 @@ def _with_primary_comparisons(result: Study, scores: Scores, plan: StudyPlan) ->
     return result
 
 
-def _table_of_methods(plan: StudyPlan, failures: Mapping[str, str]) -> pd.DataFrame:
-    rows = [
-        dict(
-            method=method.name,
-            is_centered=is_centered,
-            kind=method.kind,
-            additional_data="; ".join(
-                filter(None, [method.additional_data, TEST_SUBJECT * is_centered])
-            ),
-            left_out=failures.get(step.name, ""),
-        )
-        for step in plan.steps
-        for method in step.methods
-        for is_centered in plan.design.centerings(method)
-    ]
-    keys = ["method", "is_centered"]
-    return pd.DataFrame(rows).groupby(keys, as_index=False, sort=False).max()
-
-
 def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
-    """Return the table of pretrainings, starting with the primary comparison."""
+    """Return the table of pretrainings."""
     columns = ["task", "is_sham", "fold", "seed", "n_steps", "held_out_loss", "reason"]
     records = [
         study_scores.record_of(method, plan, step.fold)
-        for step in sorted(plan.steps, key=lambda step: step.group != "primary")
+        for step in plan.steps
         for method in step.methods
         if method.kind in ("pretrained", "sham")
     ]
@@ -246,13 +230,11 @@ def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).sort_values("is_sham", kind="stable")
 
 
-def confusion_of(
-    scores: pd.DataFrame, chosen: Recommendation, class_names: Sequence[str]
-) -> pd.DataFrame:
+def confusion_of(scores: pd.DataFrame, chosen: Recommendation, design: Design) -> pd.DataFrame:
     """Return true and predicted classes of the recommended method, one row per prediction."""
     rows = scores[scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
-    pairs = pd.DataFrame(product(class_names, repeat=2), columns=["true", "predicted"])
+    pairs = pd.DataFrame(product(design.classes.values(), repeat=2), columns=["true", "predicted"])
     counts = rows.filter(regex=r"^n_\d").sum().astype(int)
     return pairs.loc[pairs.index.repeat(counts)].reset_index(drop=True)
 
@@ -282,8 +264,11 @@ def primary_control_gains(plan: StudyPlan) -> pd.DataFrame | None:
 
     None if the scores on the original signals, or on all control signals, are missing.
     """
-    steps = {step.control: study_scores.read_scores(step, plan) for step in plan.control_steps}
-    tables = {name: table for name, table in steps.items() if table is not None}
+    tables = {
+        step.control: table
+        for step in plan.control_steps
+        if (table := study_scores.read_scores(step, plan)) is not None
+    }
     if UNCHANGED not in tables or len(tables) == 1:
         return None
     rows = pd.concat(tables, names=["control"]).rename(columns={"draw": "seed"})
@@ -294,6 +279,6 @@ def primary_control_gains(plan: StudyPlan) -> pd.DataFrame | None:
         dataset=plan.dataset,
         n_train_subjects=plan.design.n_labeled,
         metric=METRIC,
-        chance=METRICS[METRIC].chance_level(len(plan.design.class_names)),
+        chance=METRICS[METRIC].chance_level(len(plan.design.classes)),
     )
     return control_gains(scores, against=SHAM)

@@ -44,7 +44,9 @@ def run_step(step: StudyStep, plan: StudyPlan) -> None:
 
 def scores_file(step: StudyStep, plan: StudyPlan) -> Path:
     """Return the path of the file with the scores of a step."""
-    return plan.folder / "steps" / f"{step.slug}-{plan.digest}-{step.digest}.csv"
+    name = "".join(c if c.isalnum() else "-" for c in step.name.lower())
+    digest = cache.digest([method.digest for method in step.methods])
+    return plan.folder / "steps" / f"{name}-{plan.about['digest']}-{digest}.csv"
 
 
 def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
@@ -55,19 +57,19 @@ def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
 
 def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[dict[str, Any]]:
     """Yield the scores of a method in all folds and draws of a step."""
-    design, labeled = plan.design, plan.design.labeled_corpus
+    design, labeled = plan.design, plan.design.labeled
     windows, y = labeled.X, labeled.y
     if step.control != UNCHANGED:
         windows = changed_windows(step.control, labeled)
         y = windows.labels  # permuted in one of the controls
     is_slow = method.kind == "network" or step.group == "controls"
-    draws = range(design.n_sets if is_slow else design.n_draws)
+    centerings = (False, True) if method.views and design.is_centered else (False,)
     with windows_estimator.features_computed_once():
         for fold in range(len(design.folds)) if step.fold is None else [step.fold]:
             encoder = encoder_of(method, plan, fold)
-            test = design.positions(design.folds[fold][1])
-            for draw, is_centered in product(draws, design.centerings(method)):
-                train = design.positions(design.labeled_rows(fold, draw))
+            _, draws, test = design.folds[fold]
+            draws = draws[: design.n_sets] if is_slow else draws
+            for (draw, train), is_centered in product(enumerate(draws), centerings):
                 classifier = classifier_of(method, design, encoder, is_centered=is_centered)
                 if method.estimator is not None:
                     splitting.with_seed(classifier, draw)
@@ -109,7 +111,7 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None) -> Any:
     elif method.task is not None:
         max_steps = plan.effort.step_limit(method.task)
         options |= dict(pretrain_max_steps=max_steps, pretrain_minutes=plan.effort.minutes)
-    train = np.arange(len(windows)) if fold is None else plan.design.folds[fold][0]
+    train = np.arange(len(windows)) if fold is None else plan.design.folds[fold].pretraining
     embedder = PARSEmbedder(method.task, **options).fit(windows[train])
     embedder.save(folder)
     reasons = (row.get(held_out.DECAY_REASON) for row in embedder.pretraining_history_)
@@ -134,7 +136,7 @@ def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
-    digest = cache.digest(plan.digest, replace(method, estimator=None).digest)
+    digest = cache.digest(plan.about["digest"], replace(method, estimator=None).digest)
     part = "all" if fold is None else f"fold-{fold}"
     return plan.folder / "encoders" / f"{name}-{digest}-{part}.json"
 
@@ -203,7 +205,7 @@ def count_predictions(
     The score is the balanced accuracy over the classes of the subject. The chance level is 1
     divided by the number of these classes.
     """
-    n, true = len(design.classes), np.searchsorted(design.classes, true)
+    n, true = len(design.classes), np.searchsorted([*design.classes], true)
     predicted, subjects = probabilities.argmax(axis=1), subjects.astype(str)
     for subject in np.unique(subjects):
         is_subject = subjects == subject
@@ -232,7 +234,7 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     classifier: Any = classifier_of(method, design, encoder, is_centered=chosen.is_centered)
     if not hasattr(classifier, "save"):
         return None
-    classifier.fit(design.labeled_corpus.X, design.labeled_corpus.y)
+    classifier.fit(design.labeled.X, design.labeled.y)
     classifier.expected_score_ = dict(
         metric=METRIC.replace("_", " "), score=chosen.score, low=chosen.low, high=chosen.high
     )

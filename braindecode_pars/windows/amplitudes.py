@@ -4,7 +4,7 @@ The checks read a limited number of windows, evenly spaced over the data.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -317,7 +317,15 @@ def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Findi
 def warn_of_amplitude_outliers(
     windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None = None
 ) -> None:
-    """Warn of recordings and channels with outlying amplitudes, which suggest a wrong unit.
+    """Warn of the findings of :func:`find_outliers`."""
+    for finding in find_outliers(windows, log_amplitudes):
+        findings.warn(finding)
+
+
+def find_outliers(
+    windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None = None
+) -> Iterator[Finding]:
+    """Find recordings and channels with outlying amplitudes, which suggest a wrong unit.
 
     Parameters
     ----------
@@ -327,9 +335,9 @@ def warn_of_amplitude_outliers(
         Result of :func:`log_amplitudes_of` for windows that were read already, by the index of the
         window. If None, five windows per recording are read.
 
-    Warns
-    -----
-    UserWarning
+    Yields
+    ------
+    Finding
         If the amplitude of a recording differs from the median of all recordings by a factor of
         more than 20. Also if the amplitude of a channel differs from the median of the channels of
         its recording by a factor of more than 30. Also if a channel is flat in the windows, or was
@@ -365,11 +373,11 @@ def warn_of_amplitude_outliers(
     volts = 10 ** varying.median() / scale if scale and len(varying) else _TYPICAL_AMPLITUDE
     # fit issues this warning separately.
     if not is_fit and (problem := _problem_in_volts(volts)):
-        findings.warn(problem)
+        yield problem
     if len(outlier_recordings := find_outlier_recordings(table)):
-        findings.warn(outlier_finding(outlier_recordings.tolist(), len(table)))
+        yield outlier_finding(outlier_recordings.tolist(), len(table))
     if outlier_channels:
-        findings.warn(outlier_channels_finding(outlier_channels))
+        yield outlier_channels_finding(outlier_channels)
 
 
 def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | None) -> None:

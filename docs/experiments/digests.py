@@ -611,8 +611,8 @@ def study(folder: Path, saved: Path) -> Values:
         ("secondary", None),
         ("confusion", None),
         ("pretrainings", ["task", "is_sham", "fold", "seed", "n_steps", "held_out_loss"]),
-        ("plan", ["step", "methods", "status", "is_primary"]),
-        ("methods", ["method", "is_centered", "kind"]),
+        ("plan", ["step", "group", "methods", "status"]),
+        ("methods", ["method", "kind"]),
     ):
         table = getattr(result, name)
         yield from columns(name, table if names is None else table[names])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-import numpy as np
 import pytest
 from support import study_folders
 from typer.testing import CliRunner
 
 from braindecode_pars.cli.commands import app
-from braindecode_pars.study import study_design, study_plan
+from braindecode_pars.study import study_design
 
 
 def run(*arguments):
@@ -25,12 +24,12 @@ def options(arguments):
     return [*texts, "--window-seconds", "5"]
 
 
-def untimed(method, *_):
-    return 66.0 if method.estimator is None else np.nan
+def untimed(*_):
+    return 66.0
 
 
 def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
+    monkeypatch.setattr(study_design, "_seconds_of", untimed)
     out = tmp_path / "study"
     tasks = ("--task", "mae", "--task", "pars", "--without", "small (pretrained on other data)")
     result = run("mental_arithmetic", "--out", out, "--plan-only", "--jobs", 2, *tasks)
@@ -39,8 +38,7 @@ def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypa
     assert "MAE pretraining" in result.output
     assert "small (pretrained" not in result.output
     assert "12 draws of 4 labeled subjects (3 disjoint sets" in result.output
-    assert "at least" in result.output  # the duration of networks is unknown
-    assert "Networks use 3 draws" in result.output
+    assert "at least" in result.output  # the duration of other methods is unknown
     assert "control analyses" in result.output
     assert "The study was not run" in result.output
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
@@ -55,15 +53,15 @@ def test_an_unknown_method_is_an_error_before_recordings_are_read(tmp_path):
 
 def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
     """Stages 3 and 4 are classified; wake is used for pretraining, but not scored."""
-    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
+    monkeypatch.setattr(study_design, "_seconds_of", untimed)
     arguments = ("sleep", "--out", tmp_path / "study", "--plan-only", "--quick", "--jobs", 1)
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     assert "sham pretraining" in result.output
-    for absent in ("fine-tuned", "Networks", "control analyses"):
+    for absent in ("fine-tuned", "control analyses"):
         assert absent not in result.output
-    # 6 steps of three methods and two baselines, 1.1 minutes each
-    assert "22 min (processes: 1)" in result.output
+    # 6 steps of a pretraining and its sham, 1.1 minutes each
+    assert "at least 13 min (processes: 1)" in result.output
     assert run(*arguments, "--thorough").exit_code == 2
     for pattern in (r"Sleep stage 3\W+366 ", r"Sleep stage 4\W+653 ", "720 of 1739 windows"):
         assert re.search(pattern, result.output)
@@ -72,7 +70,7 @@ def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:The corpus of the test subjects")  # as in "small"
 def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkeypatch):
-    monkeypatch.setattr(study_plan, "_seconds_of", untimed)
+    monkeypatch.setattr(study_design, "_seconds_of", untimed)
     arguments_of_load = study_folders.classes_of_sites(tmp_path / "recordings")
     arguments = (tmp_path / "recordings", "--out", tmp_path / "study", *options(arguments_of_load))
     stopped = run(*arguments)

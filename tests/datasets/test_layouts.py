@@ -17,7 +17,7 @@ from braindecode_pars.recordings.first_look import (
     shared_channels,
     warn_of_line_frequency,
 )
-from braindecode_pars.study.data_check import check_confounds
+from braindecode_pars.study.data_check import check_data
 
 SFREQ = 100.0
 SCALP = ("Fp1", "Fp2", "C3", "C4", "T3", "O2")
@@ -71,8 +71,9 @@ def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
     np.testing.assert_allclose(signals(windows), expected, atol=1e-10)
     assert names_in(windows) == tuple(electrodes)
     # The recorded channels still identify the groups, which is a warning.
-    [finding] = check_confounds(windows)
-    assert (finding.level, finding.kind) == ("warning", "confounds")
+    check = check_data(windows, in_spite_of=["confounds"])
+    [finding] = [finding for finding in check.findings if finding.kind == "confounds"]
+    assert finding.level == "warning"
     assert "shared channels only (2 of 'control', 10 of 'patient')" in finding.text
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet
 from braindecode_pars.runs import pretrain
-from braindecode_pars.study.study_design import Settings
-from braindecode_pars.study.study_plan import check_settings
+from braindecode_pars.study.study_design import Settings, check_settings
 from fuzz import folders, small
 from fuzz.outcomes import CLEAR_ERRORS
 

@@ -244,7 +244,9 @@ def test_duplicate_recordings():
     [pair] = only(within_one, "copies_within_subject")["pairs"]
     assert pair == "recording 4 (subject P3) and recording 7 (subject P3)"
     flat = [part(f"F{i}", MIXED, seed=0, scale=0.0) for i in range(2)]
-    assert findings(BaseConcatDataset(parts + flat)) == []
+    assert only(BaseConcatDataset(parts + flat), "outlier_recordings")["recordings"] == [
+        f"recording {i + 7} (subject F{i})" for i in range(2)
+    ]
 
 
 def test_unlabeled_windows_are_counted():

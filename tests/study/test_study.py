@@ -26,15 +26,14 @@ from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretrained import load_encoder
 from braindecode_pars.study import (
     study_design,
-    study_plan,
     study_report,
     study_results,
     study_scores,
     study_tests,
 )
-from braindecode_pars.study.data_check import check_data
+from braindecode_pars.study.data_check import StudyData, check_data
 from braindecode_pars.study.study import run_study, study
-from braindecode_pars.study.study_design import Settings, folds_of, make_design
+from braindecode_pars.study.study_design import DRAWS, Settings, make_design
 from braindecode_pars.study.study_methods import (
     HAND_CRAFTED,
     RANDOM,
@@ -55,7 +54,7 @@ MODULE = importlib.import_module("braindecode_pars.study.study")
 SFREQ, N_SUBJECTS, N_WINDOWS, N_DRAWS = 128, 8, 10, 2
 
 #: Estimates the duration of a method; tests of whole studies skip it.
-SECONDS_OF = study_plan._seconds_of
+SECONDS_OF = study_design._seconds_of
 
 
 def simulated(gain=0.7, by_subject=False, n_subjects=N_SUBJECTS, seed=0, n_windows=N_WINDOWS):
@@ -85,7 +84,7 @@ def short():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(study_design.EFFORTS, "quick", effort)
         patch.setattr(study_tests, "N_SPLITS", 4)
-        patch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
+        patch.setattr(study_design, "_seconds_of", lambda *_: 0.0)
         patch.setattr(MODULE, "REPORT_INTERVAL", np.inf)  # a report at the end
         # Figures are made, but not drawn, which takes seconds.
         image = dict(source="data:", alt="a figure")
@@ -147,17 +146,18 @@ class Fails(Constant):
 
 @pytest.mark.parametrize("by_subject", [False, True])
 def test_every_labeled_subject_is_tested_once_and_trained_on_otherwise(by_subject):
-    """Subject 7 without labels is in every training set, like two unlabeled windows."""
-    windows = simulated(by_subject=by_subject)
-    is_unlabeled = (windows.groups == 7) | (np.arange(len(windows)) % N_WINDOWS < 2)
+    """Subject 9 without labels is in every training set, like two unlabeled windows."""
+    windows = simulated(by_subject=by_subject, n_subjects=10, n_windows=12)
+    is_unlabeled = (windows.groups == 9) | (np.arange(len(windows)) % 12 < 2)
     corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
-    folds = folds_of(corpus, by_subject=by_subject)
-    assert sorted(s for _, test in folds for s in corpus.subjects_of(test)) == [*range(7)]
-    for train, test in folds:
-        tested = corpus.subjects_of(test)
-        assert corpus.subjects_of(train) == [s for s in range(8) if s not in tested]
-        assert len(train) == N_WINDOWS * (8 - len(tested))
-        assert len(set(corpus.y[test].tolist())) == 2
+    design = make_design(corpus, by_subject=by_subject)
+    labeled = design.labeled
+    tests = [labeled.subjects_of(fold.test) for fold in design.folds]
+    assert sorted(subject for tested in tests for subject in tested) == [*range(9)]
+    for (pretraining, _, test), tested in zip(design.folds, tests, strict=True):
+        assert corpus.subjects_of(pretraining) == [s for s in range(10) if s not in tested]
+        assert len(pretraining) == 12 * (10 - len(tested))
+        assert len(set(labeled.y[test].tolist())) == 2
 
 
 @pytest.mark.parametrize(
@@ -174,16 +174,15 @@ def test_labeled_subjects_are_divided_into_disjoint_sets(n_subjects, by_subject,
     design = make_design(corpus_of(windows), by_subject=by_subject)
     assert (design.n_labeled, design.n_sets) == (n_labeled, n_sets)
     assert design.is_centered == (not by_subject)
-    drawn = [
-        set(windows.groups[design.labeled_rows(1, draw)].tolist()) for draw in range(design.n_draws)
-    ]
-    pool = set(windows.groups[design.folds[1][0]].tolist())
+    pretraining, draws, _ = design.folds[1]
+    drawn = [set(windows.groups[train].tolist()) for train in draws]
+    pool = set(windows.groups[pretraining].tolist())
     for subjects in drawn:
         assert len(subjects) == n_labeled
         assert subjects <= pool
         if by_subject:
             assert sum(s % 2 for s in subjects) == n_labeled / 2
-    for k in range(0, design.n_draws, n_sets):
+    for k in range(0, len(draws), n_sets):
         assert len(set.union(*drawn[k : k + n_sets])) == n_labeled * n_sets
     assert len({frozenset(subjects) for subjects in drawn}) > 1
 
@@ -197,7 +196,7 @@ def test_subjects_with_too_few_windows_are_excluded_unless_there_are_many():
     assert design.is_centered
     assert 5 not in design.corpus.subjects_of(design.corpus.labeled)
     # Its windows are pretrained on in both folds.
-    assert all(5 in corpus.subjects_of(train) for train, _ in design.folds)
+    assert all(5 in corpus.subjects_of(fold.pretraining) for fold in design.folds)
     many = (windows.groups < 4) & (np.arange(len(windows)) % 2 == 0)
     corpus = corpus_of(windows.with_labels(np.where(many, -1, windows.labels)))
     design = make_design(corpus, by_subject=False)
@@ -211,8 +210,8 @@ def test_subjects_with_several_classes_have_their_most_frequent_class():
     y[0] = 1  # of subject 0, whose class is 0
     design = make_design(corpus_of(windows.with_labels(y)), by_subject=True)
     assert design.class_of[0] == 0
-    for draw in range(design.n_draws):
-        drawn = set(windows.groups[design.labeled_rows(0, draw)].tolist())
+    for train in design.folds[0].draws:
+        drawn = set(windows.groups[train].tolist())
         assert sum(subject % 2 for subject in drawn) == len(drawn) / 2
 
 
@@ -228,7 +227,7 @@ def test_every_pretraining_has_a_sham_and_the_first_task_a_random_initialization
     assert [m.name for m in primary[0].methods] == ["MAE pretraining", SHAM, RANDOM]
     further = [step for step in steps if step.group == "tasks"]
     assert [m.kind for m in further[0].methods] == ["pretrained", "sham"]
-    assert len({s.slug for s in steps}) == len(steps)
+    assert len({s.name for s in steps}) == len(steps)
     names = {m.name for s in steps for m in s.methods}
     references = {m.name: m.references for s in steps for m in s.methods if m.references}
     assert references == {
@@ -290,29 +289,24 @@ def test_encoders_that_match_the_windows_are_used():
 
 @pytest.mark.parametrize(("minutes", "expected"), [(8.0, 400), (5.0, 300)])
 def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, expected):
-    """Simulated durations: 100 s for a step, 0 s for features and fits."""
-    durations = iter((0.0, 0.0, 300.0, 0.0, 0.0))
-    monkeypatch.setattr(study_plan, "timeit", lambda *_, **__: next(durations))
-    monkeypatch.setattr(study_plan, "TIMED_TRAINING_WINDOWS", 32)
+    """Simulated durations: 100 s for a step."""
+    durations = iter((0.0, 0.0, 300.0))
+    monkeypatch.setattr(study_design, "timeit", lambda *_, **__: next(durations))
+    monkeypatch.setattr(study_design, "TIMED_TRAINING_WINDOWS", 32)
     design = make_design(corpus_of(simulated()), by_subject=False)
     effort = study_design.Effort(4, minutes, ())
-    [method, *_] = make_steps(2, ("pars",), {}, {})[3].methods
-    assert SECONDS_OF(method, design, effort) == expected
+    assert SECONDS_OF("pars", design, effort) == expected
 
 
 def test_the_plan_extrapolates_what_it_times(monkeypatch):
-    """The duration of networks is unknown."""
-    monkeypatch.setattr(
-        study_plan,
-        "_seconds_of",
-        lambda method, *_: 90.0 if method.estimator is None else np.nan,
-    )
+    """The duration of methods without pretraining is unknown."""
+    monkeypatch.setattr(study_design, "_seconds_of", lambda *_: 90.0)
     design = make_design(corpus_of(simulated()), by_subject=False)
     steps = make_steps(2, ("pars",), {}, {})
-    minutes = study_plan.estimate_minutes(steps, design, study_design.EFFORTS["quick"])
+    minutes = study_design.estimate_minutes(steps, design, study_design.EFFORTS["quick"])
     groups = [step.group for step in steps]
-    assert minutes[groups.index("baselines")] == 1.5
-    assert minutes[groups.index("primary")] == 3 * 1.5
+    assert minutes[groups.index("primary")] == 2 * 1.5
+    assert np.isnan(minutes[groups.index("baselines")])
     assert np.isnan(minutes[groups.index("networks")])
 
 
@@ -322,10 +316,7 @@ def test_the_plan_extrapolates_what_it_times(monkeypatch):
 def test_scores_of_an_estimator_that_cannot_be_described_are_not_reused():
     """The digest is the same in worker processes, and different in another call."""
     unknown = FunctionTransformer(lambda x: x)
-    first, second = (
-        StudyStep("mine", "baselines", (Method("mine", "baseline", estimator=unknown),))
-        for _ in range(2)
-    )
+    first, second = (Method("mine", "baseline", estimator=unknown) for _ in range(2))
     with pytest.warns(UserWarning, match="mine.*<lambda> cannot be pickled"):
         assert first.digest != second.digest
     assert reduction.loads(reduction.dumps(first)).digest == first.digest
@@ -339,7 +330,7 @@ def test_a_method_with_feature_sets_is_scored_as_its_saved_classifier():
     rows = pd.DataFrame(
         study_scores.score_method(method, StudyStep("m", "baselines", (method,), 0), plan)
     )
-    train, test = design.labeled_rows(0, 3), design.folds[0][1]
+    train, test = design.folds[0].draws[3], design.folds[0].test
     windows, subjects = corpus.X[test], corpus.groups[test]
     for recenter in ("subject", None):
         clf = FewLabelsClassifier(views=[*method.views], recenter=recenter, C=None, verbose=0)
@@ -358,10 +349,8 @@ def test_training_windows_of_one_class_predict_this_class():
 def test_the_score_of_a_subject_is_averaged_over_its_classes():
     """Subject 0 has classes 0 and 1, and subject 1 class 2 only."""
     y, groups = np.array([0, 0, 1, 2, 2]), np.array([0, 0, 0, 1, 1])
-    windows = as_windows(np.zeros((5, 1, 8)), y, groups, sfreq=SFREQ)
-    design = replace(
-        make_design(corpus_of(simulated()), by_subject=False), corpus=corpus_of(windows)
-    )
+    design = make_design(corpus_of(simulated()), by_subject=False)
+    design = replace(design, classes={0: "a", 1: "b", 2: "c"})
     probabilities = np.eye(3)[[0, 1, 1, 2, 0]]
     rows = list(study_scores.count_predictions(y, probabilities, groups, design))
     assert [row["value"] for row in rows] == [0.75, 0.5]
@@ -386,9 +375,9 @@ def test_networks_and_control_analyses_use_one_shuffle_of_labeled_subjects(group
     method = Method("m", kind, estimator=Constant())
     rows = study_scores.score_method(method, StudyStep("m", group, (method,)), plan)
     draws = {(row["fold"], row["draw"]) for row in rows}
-    n_draws = design.n_sets if is_slow else design.n_draws
+    n_draws = design.n_sets if is_slow else DRAWS
     assert draws == set(product(range(2), range(n_draws)))
-    assert design.n_sets < design.n_draws
+    assert design.n_sets < DRAWS
 
 
 def test_a_fine_tuned_network_starts_from_the_encoder_of_its_fold(monkeypatch):
@@ -401,18 +390,6 @@ def test_a_fine_tuned_network_starts_from_the_encoder_of_its_fold(monkeypatch):
     step, plan = StudyStep("m", "networks", (method,)), SimpleNamespace(design=design)
     assert list(study_scores.score_method(method, step, plan))
     assert folds == [0, 1]
-
-
-def test_a_method_whose_step_failed_has_the_reason_also_if_another_fold_ran():
-    plan = SimpleNamespace(
-        steps=make_steps(2, ("pars",), {}, {}),
-        design=SimpleNamespace(centerings=lambda method: (False, True)),
-    )
-    table = study_results._table_of_methods(plan, {f"{PARS} 1, fold 1": "OSError: disk is full"})
-    has_reason = table["left_out"] == "OSError: disk is full"
-    assert set(table["method"][has_reason]) == {PARS, SHAM, RANDOM}
-    assert has_reason.sum() == 6
-    assert (table["left_out"][~has_reason] == "").all()
 
 
 # The whole
@@ -489,7 +466,7 @@ def test_a_sham_has_as_many_steps_and_no_encoder_is_trained_on_test_subjects(fin
     encoders = sorted((folder / "encoders").glob("*-fold-*.json"))
     assert len(encoders) == 3 * 4
     digests = set()
-    for k, (_, test) in enumerate(folds_of(corpus, by_subject=False)):
+    for k, (_, _, test) in enumerate(make_design(corpus, by_subject=False).folds):
         for file in encoders:
             if file.stem.endswith(f"fold-{k}"):
                 encoder = load_encoder(file.with_suffix(""))
@@ -549,8 +526,6 @@ def test_a_failed_step_is_reported_and_the_study_continues(short, undrawn, tmp_p
     plan = result.plan.set_index("step")
     assert plan["status"].to_dict() == {"bad": "failed", "constant": "finished"}
     assert plan["reason"].to_dict() == {"bad": "ValueError: channel A1 is missing", "constant": ""}
-    table = result.methods.set_index("method")
-    assert "channel A1" in table["left_out"]["bad"]
     assert result.primary is None
     assert result.about["warnings"] == ["channel C9 is flat"]
     levels = result.levels.set_index("method")
@@ -648,10 +623,11 @@ def test_without_recorded_or_control_signals_there_are_no_gains(finished_control
 def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp_path):
     loading = two_layouts(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
-    check = check_data(windows)
+    data = StudyData.of(windows)
+    check = check_data(data)
     assert not check.stops
     settings = Settings("quick", only=["log band power"], draws=4)
-    plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
+    plan = study_design.plan_study(data, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     result = run_study(plan, n_jobs=1, verbose=0)
     assert result.scores["value"].between(0, 1).all()
@@ -674,6 +650,6 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
 def test_invalid_arguments_are_errors_before_anything_is_timed(
     short, monkeypatch, arguments, message
 ):
-    monkeypatch.setattr(study_plan, "_seconds_of", lambda *_: pytest.fail("it was timed"))
+    monkeypatch.setattr(study_design, "_seconds_of", lambda *_: pytest.fail("it was timed"))
     with pytest.raises(ValueError, match=message):
         study(simulated(), **{**short, **arguments})

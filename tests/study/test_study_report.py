@@ -90,16 +90,13 @@ def fabricated_study() -> Study:
     half = 2.2 * levels["sd"] / n_subjects**0.5
     levels = levels.assign(ci_low=levels["mean"] - half, ci_high=levels["mean"] + half)
     levels = levels.assign(chance=0.5, p_chance=np.where(levels["mean"] > 0.65, 2e-5, 0.31))
-    methods = levels[keys].assign(left_out="")
-    data = {True: "unlabeled windows of the test subject", False: ""}
-    methods["additional_data"] = methods["is_centered"].map(data)
-    methods.loc[len(methods)] = ["pars-sleep", False, "bundled", "windows are too short", ""]
+    methods = levels[["method", "kind"]].drop_duplicates().assign(additional_data="")
+    methods.loc[methods["method"] == PARS, "additional_data"] = "unlabeled windows"
     steps = [("data check", "", 0.2), ("baselines", "3 methods", 1.0), ("PARS, fold 1", PARS, 9.5)]
     steps += [("PARS, fold 2", PARS, 9.5), ("sham, fold 1", SHAM, 9.5), ("sham, fold 2", SHAM, 9.5)]
     plan = pd.DataFrame(steps, columns=["step", "methods", "minutes"])
-    is_primary = plan["step"].str.startswith(("PARS", "sham"))
-    plan = plan.assign(status="finished", reason="", is_primary=is_primary)
-    failed = ["failed", "ValueError: <no> windows", False]
+    plan = plan.assign(status="finished", reason="")
+    failed = ["failed", "ValueError: <no> windows"]
     plan.loc[len(plan)] = ["networks", USER_METHOD, np.nan, *failed]
     pretrainings = pd.DataFrame(
         dict(task="PARS", is_sham=is_sham, fold=fold, seed=seed, n_steps=2400,
@@ -149,6 +146,7 @@ def fabricated_study() -> Study:
             versions={"torch": "2.11"},
             seeds="0, 1, 2",
             digest="abc123",
+            left_out=["pars-sleep: windows are too short"],
             warnings=["Training was <slow>."],
         ),
     )  # fmt: skip
@@ -264,7 +262,6 @@ def test_the_second_answer_has_the_result_of_the_test(study, difference):
 def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
     changed = not_learned(study)
     assert changed.answers[0].startswith("No answer")
-    assert {"2400", "0.99"} <= set(re.findall(r"[\d.]*\d", changed.answers[0]))
     first = section(written(changed, tmp_path), "pretraining")
     assert "<img" not in first
     assert "0.047" not in first
@@ -274,8 +271,6 @@ def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
 def test_there_is_no_answer_at_or_below_chance_level(study, tmp_path, p):
     changed = at_chance(study, p)
     assert all(answer.startswith("No answer") for answer in changed.answers)
-    best = changed.levels["mean"].max()
-    assert f"{best:.3f}" in changed.answers[0]
     page = written(changed, tmp_path)
     assert ["<img" in section(page, name) for name in QUESTIONS] == [False, False, True]
     assert "yes (p" not in section(page, "methods")
@@ -310,7 +305,10 @@ def test_tables_have_the_values_of_the_study(page, study):
             f"<td>{best['mean']:.3f} ± {best['sd']:.3f}</td>",
             f"<td>{best['ci_low']:.3f} to {best['ci_high']:.3f}</td><td>yes (p &lt; 0.001)</td>",
             "<td>no (p = 0.310)</td>",
-            "unlabeled windows of the test subject",
+            ">none<",
+            ">unlabeled windows<",
+            ">unlabeled windows of the test subject<",
+            ">unlabeled windows; unlabeled windows of the test subject<",
             "&lt;b&gt;my &amp; network&lt;/b&gt;",
         ],
         "secondary": ["<td>+0.036</td><td>0.004 to 0.068</td><td>0.021</td>"],
