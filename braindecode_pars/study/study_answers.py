@@ -106,10 +106,14 @@ def _pretraining_answer(study: Any) -> Answer:
         return _missing(study)
     if study.has_learned:
         return _comparison_answer(study, study.primary, PRETRAINING[study.primary.outcome])
+    runs = study.pretrainings[~study.pretrainings["is_sham"].astype(bool)]
+    runs = runs[runs["task"] == runs["task"].iloc[0]]
+    n_steps, loss = runs["n_steps"].median(), runs["held_out_loss"].mean()
     return Answer(
         f"No answer: {study.primary.method} did not learn its task on these recordings.",
         [
-            "The table of pretrainings in the report contains the losses.",
+            f"After {n_steps:.0f} steps, the relative held-out loss was {loss:.2f} (1 = chance "
+            "level).",
             "Add recordings, with or without labels, or pretrain longer (command: --minutes, "
             '--thorough; Python: minutes, effort="thorough").',
         ],

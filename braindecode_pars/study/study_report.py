@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -95,20 +96,35 @@ def _figures(study: Any, answers: list[study_answers.Answer]) -> dict[str, dict[
 
 
 def _paired_score_figure(study: Any, primary: Comparison) -> dict[str, str]:
-    """Draw the scores of each subject by initialization."""
+    """Draw the scores of each subject by initialization, and the mean differences below."""
     pairs = [primary, *filter(None, [study.initialization])]
-    methods = [*(pair.reference for pair in reversed(pairs)), primary.method]
-    scores = study.scores[study.scores["method"].isin(methods)]
-    means = scores.groupby(["method", "subject"], as_index=False)["value"].mean()
-    ax = score_figures.subject_dots(
-        means.assign(metric=study.metric),
-        study.metric,
-        methods=methods,
-        chance=study.levels["chance"].mean(),
-    )
-    difference = study_answers.number_text(primary.difference, "+.3f")
-    alt = f"{primary.method} differs by {difference} from {primary.reference}."
-    return _image(ax, f"Scores of each subject and method as dots. {alt}")
+    means = {pair.reference: pair.reference_score for pair in reversed(pairs)}
+    means[primary.method] = primary.score  # last, next to its sham
+    values = study.scores.pivot_table("value", "subject", "method")[list(means)].to_numpy()
+    top, bottom = style.axes_for(None, 2, 1, (4.6, 4.6), height_ratios=[3, 1])
+    top.plot(values.T, color=style.shade(0.7), lw=0.7, zorder=1)
+    for x, mean in enumerate(means.values()):
+        look = style.series_style(len(means) - 1 - x) | dict(linestyle="", markersize=5)
+        top.plot(np.full(len(values), x), values[:, x], **look)
+        top.hlines(mean, x - 0.3, x + 0.3, color=style.shade(0), lw=2, zorder=3)
+    style.draw_chance(top, study.levels["chance"].mean())
+    top.set_xticks(range(len(means)), [textwrap.fill(n, 14) for n in means], parse_math=False)
+    top.set(xlim=(-0.5, len(means) - 0.5), ylabel=study.metric.replace("_", " "))
+    style.remove_frame(top, grid="y")
+    for y, pair in enumerate(pairs):
+        look = style.series_style(y + 1) | dict(linestyle="", markersize=6)
+        bottom.hlines(y, pair.ci_low, pair.ci_high, color=look["color"], lw=2)
+        bottom.plot(pair.difference, y, **look)
+    bottom.axvline(0, color=style.shade(0.3), lw=0.8, zorder=1.5)
+    style.name_rows(bottom, [textwrap.fill(f"minus {pair.reference}", 20) for pair in pairs])
+    bottom.set_xlabel("difference (95 % CI)")
+    style.remove_frame(bottom, grid="x")
+    differences = [
+        f"{study_answers.number_text(pair.difference, '+.3f')} from {pair.reference}"
+        for pair in pairs
+    ]
+    alt = f"Scores of each subject and method as dots. {primary.method} differs by "
+    return _image(top, alt + " and by ".join(differences) + ".")
 
 
 def _mean_score_figure(
@@ -118,16 +134,32 @@ def _mean_score_figure(
     order = levels.groupby("method")["mean"].max().sort_values(ascending=False).index
     [ax] = style.axes_for(None, 1, 1, (4.6, 1.5 + 0.45 * len(order)))
     style.name_rows(ax, [textwrap.fill(name, 18) for name in order])
-    if chosen is not None:
-        ax.get_yticklabels()[order.get_loc(chosen.method)].set_fontweight("bold")
-    for (kind, is_centered), rows in levels.groupby(["kind", "is_centered"]):
-        shift = (0.17 if is_centered else -0.17) * levels["is_centered"].any()
-        y, color = order.get_indexer(rows["method"]) + shift, style.COLORS[KINDS.index(kind)]
-        ax.hlines(y, rows["ci_low"], rows["ci_high"], lw=1.5, color=color)
-        ax.plot(rows["mean"], y, "s" if is_centered else "o", markersize=5, color=color)
-    ax.axvline(levels["chance"].mean(), color=style.shade(0.25), lw=1, ls=":", label="chance level")
+    is_centered = levels["is_centered"]
+    shift = np.where(is_centered, 0.17, -0.17) * is_centered.any()
+    rows = levels.assign(y=order.get_indexer(levels["method"]) + shift)
+    for row in rows.itertuples():
+        color = style.COLORS[KINDS.index(row.kind)]
+        ax.hlines(row.y, row.ci_low, row.ci_high, color=color, lw=1.5)
+        ax.plot(row.mean, row.y, "s" if row.is_centered else "o", color=color, markersize=5)
+        if chosen and (row.method, row.is_centered) == (chosen.method, chosen.is_centered):
+            ax.get_yticklabels()[order.get_loc(row.method)].set_fontweight("bold")
+            ax.barh(
+                row.y,
+                chosen.high - chosen.low,
+                left=chosen.low,
+                height=0.3,
+                color=style.shade(0.8),
+                zorder=0,
+                label="95 % prediction interval",
+            )
+    if is_centered.any():
+        for marker, name in {"o": "not centered", "s": "subject-centered"}.items():
+            ax.plot([], [], marker, color=style.shade(0.3), markersize=5, label=name)
+    chance = levels["chance"].mean()
+    ax.axvline(chance, color=style.shade(0.25), lw=1, ls=":", label="chance level")
     ax.set_xlabel(f"mean {study.metric.replace('_', ' ')}")
-    style.named_legend(ax.figure, style.named_artists(ax), loc="outside upper left")
+    position = dict(loc="outside upper left", ncols=2, handlelength=1.5)
+    style.named_legend(ax.figure, style.named_artists(ax), **position)
     style.remove_frame(ax, grid="x")
     alt = f"Mean scores with 95 % confidence intervals; {order[0]} has the highest mean."
     return _image(ax, alt)

@@ -262,6 +262,7 @@ def test_the_second_answer_has_the_result_of_the_test(study, difference):
 def test_there_is_no_first_answer_if_the_task_was_not_learned(study, tmp_path):
     changed = not_learned(study)
     assert changed.answers[0].startswith("No answer")
+    assert {"2400", "0.99"} <= set(re.findall(r"[\d.]*\d", changed.answers[0]))
     first = section(written(changed, tmp_path), "pretraining")
     assert "<img" not in first
     assert "0.047" not in first
