@@ -109,8 +109,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     device : str
         Name of a torch device for the encoder. ``"auto"`` uses CUDA, then MPS, then the CPU.
     verbose : int
-        Verbosity level. If 0, nothing is logged. If 1, the values of ``recenter`` and ``C`` that
-        were chosen are logged.
+        Verbosity level. If 0, nothing is logged. If 1, the choice of ``recenter="auto"`` is logged.
 
     Attributes
     ----------
@@ -248,14 +247,10 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             windows = self._read_labeled(X, y, groups)
             windows = windows[windows.labels >= 0]
             start = encoder_start.load_or_build_encoder(self, windows)
-            encoder, card, report = start.loaded_encoder  # type: ignore[misc]  # not None
-            self.n_chans_, self.n_times_ = start.n_chans, start.n_times
-            self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
-            self.preprocessing_ = start.preprocessing
-            if report is not None:  # None if the encoder is an object
-                self.load_report_ = report
-            self.encoder_ = copy.deepcopy(encoder).cpu().eval()
-            self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.corpus_subjects)
+            self.__dict__.update(start.fitted())
+            self.encoder_ = copy.deepcopy(start.loaded_encoder.encoder).cpu().eval()
+            subjects = windows.corpus_subjects
+            self.encoder_card_ = cards.fine_tuned_card(start.card, self.sfreq_, subjects)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentering(windows)
             kinds = tables.TestSubjectData
@@ -276,22 +271,15 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
 
     def _fit_classifiers(self, features: dict[str, np.ndarray], windows: table.Windows) -> None:
         """Fit one classifier per feature set, with the searches of C and of the prior strength."""
-        weights = linear_probe.weights_of_codes(windows.labels, self.classes_, self.class_weight)
-        folds = linear_probe.folds_by_subject(windows.groups, windows.labels)
-        folds_for_c = folds if self.C is None else []
-        unfitted = linear_probe.logistic_regression(self.C, weights)
+        codes, folds = windows.labels, linear_probe.folds_by_subject(windows.groups, windows.labels)
         self.views_, self.prior_strength_ = {}, {}
         for name, values in features.items():
-            clf = linear_probe.fit_searched(unfitted, values, windows.labels, folds_for_c)
+            clf = linear_probe.fit_logistic(self, values, codes, self.classes_, folds)
             self.views_[name] = clf
             self.prior_strength_[name] = self.prior_strength or new_subject.chosen_strength(
                 clf, values, windows, folds
             )
         self.C_ = {name: float(clf[-1].C) for name, clf in self.views_.items()}
-        if self.verbose and self.C is None:
-            c_values = ", ".join(f"{c:g} ({name})" for name, c in self.C_.items())
-            source = f"selected with {len(folds)} folds of subjects" if folds else "the default"
-            log.info("C=None: using C = %s, %s.", c_values, source)
 
     def _chosen_recentering(self, windows: table.Windows) -> str | None:
         """Return "subject" if the subject means are subtracted, else None; log the choice."""
@@ -543,9 +531,6 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         self.__dict__.update(saved_estimator.fitted_from_json(described))
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
-        windows = described["windows"]
-        self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
-        self.chs_info_ = windows["channels"] or None
         self.recenter_, self.C_ = described["recenter"], described["C"]
         self.test_subject_data_ = tables.TestSubjectData(
             described.get("test_subject_data") or described["access"]  # key of earlier versions

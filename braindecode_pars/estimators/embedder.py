@@ -91,12 +91,8 @@ class EncoderEstimator(BaseEstimator):
     def _start(self, windows: Windows, source: Any = None) -> encoder_start.EncoderStart:
         """Load or build the encoder, and set the attributes of the encoder and the windows."""
         start = encoder_start.load_or_build_encoder(self, windows, source)
-        self.n_chans_, self.n_times_ = start.n_chans, start.n_times
-        self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
-        self.preprocessing_, self.encoder_card_ = start.preprocessing, start.card
+        self.__dict__.update(start.fitted())
         self.pretraining_history_: list[dict[str, Any]] = []
-        if (loaded := start.loaded_encoder) is not None and loaded.report is not None:
-            self.load_report_ = loaded.report
         return start
 
     def _pretrain(
@@ -462,9 +458,6 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
 
     def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Any]) -> None:
         self.__dict__.update(saved_estimator.fitted_from_json(described))
-        windows = described["windows"]
-        self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
-        self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
         self.pooling_, self.pretraining_history_ = described["pooling"], described["history"]
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
 

@@ -231,7 +231,10 @@ def _fitted_to_json(estimator: Any) -> dict[str, Any]:
 def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
     """Return the fitted attributes that all kinds of estimators save, by attribute name."""
     fitted: dict[str, Any] = {f"{n}_": described[n] for n in _NUMBERS if n in described}
-    fitted["sfreq_"] = described["windows"]["sfreq"]
+    windows = described["windows"]
+    fitted |= {f"{n}_": windows[n] for n in ("n_chans", "n_times", "sfreq") if n in windows}
+    channels = [{"ch_name": name} for name in windows.get("ch_names", ())]
+    fitted["chs_info_"] = windows.get("channels", channels) or None
     fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])
     if "amplitudes" in described:
         limits = described["amplitudes"]
