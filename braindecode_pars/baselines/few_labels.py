@@ -24,7 +24,6 @@ from braindecode_pars.estimators import (
 from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import amplitudes, convert, labels, table
-from braindecode_pars.windows.preprocessing import Preprocessing
 
 log = logging.getLogger(__name__)
 
@@ -182,13 +181,6 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     views: list[str] | None = None
     C: float | None = linear_probe.DEFAULT_C
     prior_strength: float | None = new_subject.DEFAULT_STRENGTH
-    class_weight: str | dict | None = "balanced"
-    sfreq: float | None = None
-    preprocessing: Preprocessing | dict[str, Any] | None = None
-    channels: list[str] | None = None
-    unlabeled_label: Any = "auto"
-    device: str = "auto"
-    verbose: int = 1
 
     _kind = model_files.FEW_LABELS
 
@@ -247,10 +239,14 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             windows = self._read_labeled(X, y, groups)
             windows = windows[windows.labels >= 0]
             start = encoder_start.load_or_build_encoder(self, windows)
-            self.__dict__.update(start.fitted())
-            self.encoder_ = copy.deepcopy(start.loaded_encoder.encoder).cpu().eval()
-            subjects = windows.corpus_subjects
-            self.encoder_card_ = cards.fine_tuned_card(start.card, self.sfreq_, subjects)
+            encoder, card, report = start.loaded_encoder  # type: ignore[misc]  # not None
+            self.n_chans_, self.n_times_ = start.n_chans, start.n_times
+            self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
+            self.preprocessing_ = start.preprocessing
+            if report is not None:  # None if the encoder is an object
+                self.load_report_ = report
+            self.encoder_ = copy.deepcopy(encoder).cpu().eval()
+            self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.corpus_subjects)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentering(windows)
             kinds = tables.TestSubjectData
@@ -509,11 +505,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             for ch in self.chs_info_ or ()
         ]
         description["classifier"] = {
-            "recenter": self.recenter_,
-            "C": self.C_,
-            "prior_strength": self.prior_strength_,
             "test_subject_data": self.test_subject_data_.value,
-            "one_class_recordings": self.one_class_recordings_,
             "windows": saved_estimator.windows_to_json(self) | {"channels": channels},
         }
         arrays = {}
@@ -528,15 +520,13 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
+        self.one_class_recordings_ = False  # not in files of earlier versions
         self.__dict__.update(saved_estimator.fitted_from_json(described))
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
-        self.recenter_, self.C_ = described["recenter"], described["C"]
         self.test_subject_data_ = tables.TestSubjectData(
             described.get("test_subject_data") or described["access"]  # key of earlier versions
         )
-        self.one_class_recordings_ = described.get("one_class_recordings", False)
-        self.prior_strength_ = described["prior_strength"]
         if "tangent_space" in self._feature_sets:
             self.tangent_space_ = extra_module("pyriemann.tangentspace").TangentSpace()
             self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()

@@ -91,8 +91,12 @@ class EncoderEstimator(BaseEstimator):
     def _start(self, windows: Windows, source: Any = None) -> encoder_start.EncoderStart:
         """Load or build the encoder, and set the attributes of the encoder and the windows."""
         start = encoder_start.load_or_build_encoder(self, windows, source)
-        self.__dict__.update(start.fitted())
+        self.n_chans_, self.n_times_ = start.n_chans, start.n_times
+        self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
+        self.preprocessing_, self.encoder_card_ = start.preprocessing, start.card
         self.pretraining_history_: list[dict[str, Any]] = []
+        if (loaded := start.loaded_encoder) is not None and loaded.report is not None:
+            self.load_report_ = loaded.report
         return start
 
     def _pretrain(
@@ -450,7 +454,6 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
-            "pooling": self.pooling_,
             "windows": saved_estimator.windows_to_json(self),
             "history": list(map(training.history_row, self.pretraining_history_)),
         }
@@ -458,7 +461,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
 
     def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Any]) -> None:
         self.__dict__.update(saved_estimator.fitted_from_json(described))
-        self.pooling_, self.pretraining_history_ = described["pooling"], described["history"]
+        self.pretraining_history_ = described["history"]
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
 
     @classmethod

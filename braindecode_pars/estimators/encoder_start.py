@@ -31,8 +31,6 @@ class EncoderStart:
     ----------
     n_chans, n_times : int
         Shape of the windows of ``fit``.
-    chs_info : list of dict | None
-        Channels of the windows.
     sfreq : float | None
         Sampling rate of the windows; if it is unknown, the sampling rate of a loaded encoder.
     preprocessing : Preprocessing
@@ -49,21 +47,12 @@ class EncoderStart:
 
     n_chans: int
     n_times: int
-    chs_info: list[dict] | None
     sfreq: float | None
     preprocessing: Preprocessing
     card: cards.EncoderCard
     sizes: dict[str, Any]
     loaded_encoder: cards.Pretrained | None
     settings: PretrainingSettings | None
-
-    def fitted(self) -> dict[str, Any]:
-        """Return the fitted attributes of an estimator with this encoder, by name."""
-        names = ("n_chans", "n_times", "chs_info", "sfreq", "preprocessing")
-        fitted = {f"{name}_": getattr(self, name) for name in names} | {"encoder_card_": self.card}
-        if self.loaded_encoder is not None and self.loaded_encoder.report is not None:
-            fitted["load_report_"] = self.loaded_encoder.report
-        return fitted
 
     def n_steps(self, n_windows: int) -> float:
         """Return the maximum number of pretraining steps, including the steps of a loaded encoder.
@@ -187,8 +176,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     if loaded is not None and loaded.report is not None and estimator.verbose:
         log.info("Encoder from %s: %s.", estimator.encoder, loaded.report)
     plan = pretraining_settings(estimator)
-    chs_info = windows.chs_info
-    return EncoderStart(n_chans, n_times, chs_info, sfreq, preprocessing, card, sizes, loaded, plan)
+    return EncoderStart(n_chans, n_times, sfreq, preprocessing, card, sizes, loaded, plan)
 
 
 def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
