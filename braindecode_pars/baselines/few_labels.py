@@ -505,7 +505,11 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             for ch in self.chs_info_ or ()
         ]
         description["classifier"] = {
+            "recenter": self.recenter_,
+            "C": self.C_,
+            "prior_strength": self.prior_strength_,
             "test_subject_data": self.test_subject_data_.value,
+            "one_class_recordings": self.one_class_recordings_,
             "windows": saved_estimator.windows_to_json(self) | {"channels": channels},
         }
         arrays = {}
@@ -520,13 +524,18 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     def _restore(
         self, described: dict[str, Any], loaded: Any, tensors: dict[str, torch.Tensor]
     ) -> None:
-        self.one_class_recordings_ = False  # not in files of earlier versions
         self.__dict__.update(saved_estimator.fitted_from_json(described))
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
         self.encoder_.eval()
+        windows = described["windows"]
+        self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
+        self.chs_info_ = windows["channels"] or None
+        self.recenter_, self.C_ = described["recenter"], described["C"]
         self.test_subject_data_ = tables.TestSubjectData(
             described.get("test_subject_data") or described["access"]  # key of earlier versions
         )
+        self.one_class_recordings_ = described.get("one_class_recordings", False)
+        self.prior_strength_ = described["prior_strength"]
         if "tangent_space" in self._feature_sets:
             self.tangent_space_ = extra_module("pyriemann.tangentspace").TangentSpace()
             self.tangent_space_.reference_ = tensors["tangent_space.reference"].numpy()

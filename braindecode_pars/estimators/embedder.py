@@ -454,6 +454,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     def _to_save(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         description = saved.describe_encoder(self.encoder_, self.encoder_card_)
         description["embedder"] = {
+            "pooling": self.pooling_,
             "windows": saved_estimator.windows_to_json(self),
             "history": list(map(training.history_row, self.pretraining_history_)),
         }
@@ -461,7 +462,10 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
 
     def _restore(self, described: dict[str, Any], loaded: Any, tensors: dict[str, Any]) -> None:
         self.__dict__.update(saved_estimator.fitted_from_json(described))
-        self.pretraining_history_ = described["history"]
+        windows = described["windows"]
+        self.n_chans_, self.n_times_ = windows["n_chans"], windows["n_times"]
+        self.chs_info_ = [{"ch_name": name} for name in windows["ch_names"]] or None
+        self.pooling_, self.pretraining_history_ = described["pooling"], described["history"]
         self.encoder_, self.encoder_card_, self.load_report_ = loaded
 
     @classmethod

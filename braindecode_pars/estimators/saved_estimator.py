@@ -201,12 +201,8 @@ def windows_to_json(estimator: Any) -> dict[str, Any]:
     }
 
 
-#: Fitted attributes of some estimators in JSON types: of a regressor, of a model that a study has
-#: saved, of an embedder, and of a FewLabelsClassifier.
-_JSON_VALUES = (
-    *("target_mean", "target_scale", "expected_score", "pooling"),
-    *("recenter", "C", "prior_strength", "one_class_recordings"),
-)
+#: Fitted numbers of some estimators: of a regressor, and of a model that a study has saved.
+_NUMBERS = ("target_mean", "target_scale", "expected_score")
 
 
 def _fitted_to_json(estimator: Any) -> dict[str, Any]:
@@ -215,7 +211,7 @@ def _fitted_to_json(estimator: Any) -> dict[str, Any]:
         "parameters": _parameters_to_json(estimator),
         "preprocessing": estimator.preprocessing_.known(),
     }
-    entries |= {n: getattr(estimator, f"{n}_") for n in _JSON_VALUES if hasattr(estimator, f"{n}_")}
+    entries |= {n: getattr(estimator, f"{n}_") for n in _NUMBERS if hasattr(estimator, f"{n}_")}
     if hasattr(estimator, "amplitudes_"):
         entries["amplitudes"] = estimator.amplitudes_ and asdict(estimator.amplitudes_)
     if hasattr(estimator, "classes_"):
@@ -234,11 +230,8 @@ def _fitted_to_json(estimator: Any) -> dict[str, Any]:
 
 def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
     """Return the fitted attributes that all kinds of estimators save, by attribute name."""
-    fitted: dict[str, Any] = {f"{n}_": described[n] for n in _JSON_VALUES if n in described}
-    windows = described["windows"]
-    fitted |= {f"{n}_": windows[n] for n in ("n_chans", "n_times", "sfreq") if n in windows}
-    channels = [{"ch_name": name} for name in windows.get("ch_names", ())]
-    fitted["chs_info_"] = windows.get("channels", channels) or None
+    fitted: dict[str, Any] = {f"{n}_": described[n] for n in _NUMBERS if n in described}
+    fitted["sfreq_"] = described["windows"]["sfreq"]
     fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])
     if "amplitudes" in described:
         limits = described["amplitudes"]
