@@ -16,9 +16,7 @@ from support.small_estimators import classifier, embedder
 
 from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder
 from braindecode_pars.estimators import EuclideanAlignment, NetworkClassifier
-from braindecode_pars.estimators.augmentation import ChannelNoise
 from braindecode_pars.evaluation import ControlSignals, compare, leave_one_subject_out
-from braindecode_pars.models import AmplitudeCode, SpatialFilter
 from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 from braindecode_pars.runs import RunConfig
@@ -53,10 +51,7 @@ CHECKED = {
     **{task: (task, dict(n_times=600, patch_size=100, **SIZES)) for task in TASKS},
     **{task: (partial(task, sfreq=100.0), dict(n_times=600, **SIZES)) for task in MEASURED},
     PatchEncoder: (PatchEncoder, SIZES),
-    SpatialFilter: (SpatialFilter, dict(n_features=8)),
-    AmplitudeCode: (AmplitudeCode, {}),
     PARSNet: (PARSNet, dict(n_outputs=2, n_chans=2, n_times=600, sfreq=100, **SIZES)),
-    ChannelNoise: (ChannelNoise, {}),
     pretrain_encoder: (pretrain, {}),
     PretrainingSettings: (
         lambda **arguments: pretrain(settings=PretrainingSettings(**arguments)),

@@ -121,7 +121,7 @@ PARAMETERS = [
     ("electrode_position", True, "channel names"),
     ("preprocessing", {"low": 0.5}, "'low'"),
     ("encoder_lr_factor", (0.0, 0.1), "pair of positive numbers"),
-    ("augmentation", "Mixup", "'Mixup'"),
+    ("augmentation", "Mix", "'Mix'"),
     ("class_weight", {0: -5.0}, r"class_weight of 0 .*-5"),
     ("validation", 1.0, "validation"),
     ("validation", "split", "None: 8"),

@@ -24,7 +24,6 @@ from braindecode_pars.estimators import (
 from braindecode_pars.models import electrodes, embed_channels
 from braindecode_pars.pretrained import cards, saved
 from braindecode_pars.windows import amplitudes, convert, labels, table
-from braindecode_pars.windows.preprocessing import Preprocessing
 
 log = logging.getLogger(__name__)
 
@@ -109,8 +108,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     device : str
         Name of a torch device for the encoder. ``"auto"`` uses CUDA, then MPS, then the CPU.
     verbose : int
-        Verbosity level. If 0, nothing is logged. If 1, the values of ``recenter`` and ``C`` that
-        were chosen are logged.
+        Verbosity level. If 0, nothing is logged. If 1, the choice of ``recenter="auto"`` is logged.
 
     Attributes
     ----------
@@ -183,13 +181,6 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     views: list[str] | None = None
     C: float | None = linear_probe.DEFAULT_C
     prior_strength: float | None = new_subject.DEFAULT_STRENGTH
-    class_weight: str | dict | None = "balanced"
-    sfreq: float | None = None
-    preprocessing: Preprocessing | dict[str, Any] | None = None
-    channels: list[str] | None = None
-    unlabeled_label: Any = "auto"
-    device: str = "auto"
-    verbose: int = 1
 
     _kind = model_files.FEW_LABELS
 
@@ -276,22 +267,15 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
 
     def _fit_classifiers(self, features: dict[str, np.ndarray], windows: table.Windows) -> None:
         """Fit one classifier per feature set, with the searches of C and of the prior strength."""
-        weights = linear_probe.weights_of_codes(windows.labels, self.classes_, self.class_weight)
-        folds = linear_probe.folds_by_subject(windows.groups, windows.labels)
-        folds_for_c = folds if self.C is None else []
-        unfitted = linear_probe.logistic_regression(self.C, weights)
+        codes, folds = windows.labels, linear_probe.folds_by_subject(windows.groups, windows.labels)
         self.views_, self.prior_strength_ = {}, {}
         for name, values in features.items():
-            clf = linear_probe.fit_searched(unfitted, values, windows.labels, folds_for_c)
+            clf = linear_probe.fit_logistic(self, values, codes, self.classes_, folds)
             self.views_[name] = clf
             self.prior_strength_[name] = self.prior_strength or new_subject.chosen_strength(
                 clf, values, windows, folds
             )
         self.C_ = {name: float(clf[-1].C) for name, clf in self.views_.items()}
-        if self.verbose and self.C is None:
-            c_values = ", ".join(f"{c:g} ({name})" for name, c in self.C_.items())
-            source = f"selected with {len(folds)} folds of subjects" if folds else "the default"
-            log.info("C=None: using C = %s, %s.", c_values, source)
 
     def _chosen_recentering(self, windows: table.Windows) -> str | None:
         """Return "subject" if the subject means are subtracted, else None; log the choice."""

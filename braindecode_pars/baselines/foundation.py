@@ -58,13 +58,11 @@ class InputFormat:
         channel that is missing in the windows is computed as the difference of two channels.
     network_params : dict
         Arguments of the network.
-    corpus : str
-        Recordings on which the network was pretrained.
 
     Examples
     --------
     >>> from braindecode_pars.models import FOUNDATION_MODELS, InputFormat
-    >>> input_format = InputFormat(sfreq=100.0, volts=1e-6, corpus="our sleep recordings")
+    >>> input_format = InputFormat(sfreq=100.0, volts=1e-6)
     >>> FOUNDATION_MODELS["CBraMod"].sfreq
     200.0
     """
@@ -79,7 +77,6 @@ class InputFormat:
     channels: tuple[str, ...] | None = field(default=None, repr=False)
     all_channels: bool = False
     network_params: Mapping[str, Any] = field(default_factory=dict)
-    corpus: str = "unknown recordings"
 
 
 #: Channels of Lee2019 in MOABB, which are supported by SignalJEPA.
@@ -99,14 +96,12 @@ FOUNDATION_MODELS = {
         shortest=200,
         channels=tuple(biot.BIOT_CHANNEL_ORDER),
         all_channels=True,
-        corpus="PREST (some weights files also on SHHS, TUAB, TUEV, CHB-MIT and IIIC)",
     ),
     # arXiv:2412.07236; open-eeg-bench 0.6.0: default_configs/backbones.py
     "CBraMod": InputFormat(
         sfreq=200.0,
         volts=1e-4,
         multiple=200,
-        corpus="TUEG",
     ),
     # github.com/BINE022/EEGPT: datasets/pretrain/prepare_pretrain_dataset.py
     "EEGPT": InputFormat(
@@ -116,7 +111,6 @@ FOUNDATION_MODELS = {
         shortest=64,
         channels=tuple(eegpt.EEGPT_CHANNELS),
         network_params={"chan_proj_type": "none"},
-        corpus="EEGMMIDB (PhysioNet MI), HGD, TSU, SEED and M3CV",
     ),
     # github.com/935963004/LaBraM: engine_for_finetuning.py, modeling_finetune.py
     "Labram": InputFormat(
@@ -125,7 +119,6 @@ FOUNDATION_MODELS = {
         multiple=200,
         longest=3000,
         channels=tuple(labram.LABRAM_CHANNEL_ORDER),
-        corpus="about 20 datasets",
     ),
     # braindecode 1.8.1: models/signal_jepa.py, by its authors
     "SignalJEPA_Contextual": InputFormat(
@@ -134,7 +127,6 @@ FOUNDATION_MODELS = {
         shortest=152,
         channels=tuple(_LEE2019),
         network_params={"channel_embedding": "pretrain_aligned"},
-        corpus="Lee2019",
     ),
 }
 

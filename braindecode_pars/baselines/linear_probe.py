@@ -161,10 +161,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
                 lda = LinearDiscriminantAnalysis("lsqr", shrinkage="auto", priors=priors)
                 self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, codes)
             else:
-                code_weights = weights_of_codes(codes, classes, self.class_weight)
-                clf = logistic_regression(self.C, code_weights)
-                fitted = fit_searched(clf, features, codes, folds if self.C is None else [])
-                self.classifier_, self.C_ = fitted, float(fitted[-1].C)
+                self.classifier_ = fit_logistic(self, features, codes, classes, folds)
+                self.C_ = float(self.classifier_[-1].C)
             self.prior_strength_ = self.prior_strength or new_subject.chosen_strength(
                 self.classifier_, features, windows, folds
             )
@@ -220,19 +218,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
         return self.classes_[self.classifier_.predict(features)], probabilities
 
 
-def weights_of_codes(
-    codes: np.ndarray, classes: np.ndarray, class_weight: str | dict | None
-) -> str | dict | None:
-    """Return ``class_weight`` for labels that are class indices."""
-    if not isinstance(class_weight, dict):
-        return class_weight
-    weights: Any = cross_entropy_weights(codes, classes, class_weight)
-    return dict(enumerate(weights.tolist()))
-
-
-def logistic_regression(C: float | None, class_weight: str | dict | None) -> Pipeline:
-    """Return an unfitted pipeline of StandardScaler and logistic regression; C=None is 0.01."""
-    C = DEFAULT_C if C is None else C
+def logistic_regression(C: float, class_weight: str | dict | None) -> Pipeline:
+    """Return an unfitted pipeline of StandardScaler and logistic regression."""
     regression = LogisticRegression(C=C, class_weight=class_weight, max_iter=1000)
     return make_pipeline(StandardScaler(), regression)
 
@@ -254,31 +241,39 @@ def folds_by_subject(
     return [(train, test) for train, test in folds if len(np.unique(labels[train])) == n_classes]
 
 
-def fit_searched(
-    clf: Pipeline,
+def fit_logistic(
+    estimator: Any,
     features: np.ndarray,
-    labels: np.ndarray,
+    codes: np.ndarray,
+    classes: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
 ) -> Pipeline:
-    """Return a fitted logistic regression, with the C that has the lowest log loss over the folds.
+    """Fit StandardScaler and logistic regression with the parameters of an estimator.
 
     Parameters
     ----------
-    clf : Pipeline
-        Unfitted classifier, as from :func:`logistic_regression`.
+    estimator : estimator
+        Estimator with the parameters ``C`` and ``class_weight``. If ``C`` is None, the C with the
+        lowest log loss over the folds is used.
     features : ndarray, shape (n_windows, n_features)
         Features of the training windows.
-    labels : ndarray, shape (n_windows,)
-        Labels.
+    codes : ndarray of int, shape (n_windows,)
+        Class index of each window.
+    classes : ndarray, shape (n_classes,)
+        Labels, for a dict of class weights.
     folds : list of tuple
-        Indices of the training and the held-out windows of each fold. If empty, the C of ``clf``
-        is used.
+        Indices of the training and the held-out windows of each fold. If empty, C=None is 0.01.
     """
-    if not folds:
-        return clone(clf).fit(features, labels)
+    class_weight: Any = estimator.class_weight
+    if isinstance(class_weight, dict):  # weights by label
+        weights: Any = cross_entropy_weights(codes, classes, class_weight)
+        class_weight = dict(enumerate(weights.tolist()))
+    clf = logistic_regression(estimator.C or DEFAULT_C, class_weight)
+    if estimator.C is not None or not folds:
+        return clf.fit(features, codes)
 
     def negative_loss(fitted: Pipeline, X: np.ndarray, y: np.ndarray) -> float:
         return -log_loss(y, fitted.predict_proba(X), labels=fitted.classes_)
 
     search = GridSearchCV(clf, {"logisticregression__C": GRID}, scoring=negative_loss, cv=folds)
-    return search.fit(features, labels).best_estimator_
+    return search.fit(features, codes).best_estimator_

@@ -30,7 +30,6 @@ from braindecode_pars.estimators import (
 )
 from braindecode_pars.pretrained import cards
 from braindecode_pars.windows import Windows, amplitudes, labels
-from braindecode_pars.windows.preprocessing import Preprocessing
 
 log = logging.getLogger(__name__)
 
@@ -129,9 +128,6 @@ verbose
     input_format: foundation.InputFormat | None = None
     freeze_encoder: bool | str = checks.AUTO
     head_epochs: int | str = checks.AUTO
-    sfreq: float | None = None
-    preprocessing: Preprocessing | dict[str, Any] | None = None
-    channels: list[str] | None = None
     finetune_epochs: int | None = None
     finetune_batch_size: int = 32
     finetune_lr: float = 1e-3
@@ -140,13 +136,9 @@ verbose
     label_smoothing: float = 0.0
     weight_decay: float = settings.WEIGHT_DECAY
     augmentation: Any = None
-    class_weight: str | dict | None = "balanced"
     validation: float | str = 0.0
-    unlabeled_label: Any = "auto"
     callbacks: list | None = None
-    device: str = "auto"
     random_state: Any = None
-    verbose: int = 1
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> NetworkClassifier:
         """Train the network on the labeled windows.

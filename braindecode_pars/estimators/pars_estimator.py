@@ -507,8 +507,6 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     """
 
     label_smoothing: float = 0.0
-    class_weight: str | dict | None = "balanced"
-    unlabeled_label: Any = "auto"
 
     _kind = model_files.CLASSIFIER
 

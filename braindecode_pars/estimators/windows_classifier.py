@@ -5,6 +5,7 @@ LabelPredictor provides predict, predict_proba and score. WindowsClassifier also
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor
 from braindecode_pars._common import checks, names
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import Windows, convert, labels, transitions
+from braindecode_pars.windows.preprocessing import Preprocessing
 
 
 class LabelPredictor(ClassifierMixin, BaseEstimator):
@@ -127,12 +129,22 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
         return float(np.average(self.predict(windows)[labeled] == y, weights=sample_weight))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class WindowsClassifier(LabelPredictor):
-    """Base class of classifiers that predict windows and recordings from logits (``_outputs``)."""
+    """Base class of classifiers that predict windows and recordings from logits (``_outputs``).
+
+    The parameters are described in PARSClassifier.
+    """
 
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
 
-    class_weight: str | dict | None
+    class_weight: str | dict | None = "balanced"
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    unlabeled_label: Any = "auto"
+    device: str = "auto"
+    verbose: int = 1
 
     def _read_labeled(self, X: Any, y: Any, groups: Any, *, any_montage: bool = False) -> Windows:
         """Validate X and y of ``fit``, and set classes_, class_names_ and transitions_.

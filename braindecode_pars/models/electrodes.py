@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from braindecode_pars._common import checks
 from braindecode_pars._common.channel_names import electrode_positions
 
 HEAD_RADIUS = 0.095  # radius of the default sphere of MNE, in meters
@@ -113,9 +112,6 @@ class ElectrodeCode(nn.Module):
         return torch.cat([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
-_RULES = dict(n_features=checks.integer(1), n_gains=checks.integer(1))
-
-
 class SpatialFilter(nn.Module):
     r"""Spatial filters for any montage: weights are a learned function of electrode position.
 
@@ -183,7 +179,6 @@ class SpatialFilter(nn.Module):
 
     def __init__(self, n_features: int, n_gains: int = 4):
         super().__init__()
-        checks.check_parameters(locals(), _RULES, type(self).__name__)
         self.n_features = n_features
         self.out_features = n_gains * n_features
         self.gains = ElectrodeCode(self.out_features, oblique=True)
@@ -315,9 +310,6 @@ class AmplitudeCode(nn.Sequential):
     HIDDEN_DIM = 16
 
     def __init__(self, embed_dim: int):
-        checks.check_parameters(
-            {"embed_dim": embed_dim}, {"embed_dim": checks.integer(1)}, type(self).__name__
-        )
         # Without biases, the encoding of 0 is 0.
         super().__init__(
             nn.Linear(1, self.HIDDEN_DIM, bias=False),

@@ -171,11 +171,9 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
                 return cards.Pretrained(encoder, card, None)
     if isinstance(source, PatchEncoder):
         return cards.Pretrained(source, cards.unknown_card(source), None)
-    is_unfitted = hasattr(source, "fit") and not hasattr(source, "module_")
     raise TypeError(
-        f"encoder must contain a pretrained encoder, got {type(source).__name__}"
-        + (", which has probably not been fitted" if is_unfitted else "")
-        + ". Pass a folder, a PatchEncoder, or a fitted estimator, net or model with an encoder."
+        f"encoder must contain a pretrained encoder, got {type(source).__name__}. Pass a folder, a "
+        "PatchEncoder, or a fitted estimator, net or model with an encoder."
     )
 
 

@@ -158,9 +158,8 @@ def test_what_auto_chooses_is_logged(donor, data, caplog, monkeypatch):
         caplog.clear()
         clf.fit(X[part], y[part])
         assert clf.recenter_ == recenter
-        recenter_message, c_message = caplog.messages
-        assert reason in recenter_message
-        assert (f"{n_folds} folds" if n_folds else "default") in c_message
+        [message] = caplog.messages
+        assert reason in message
         assert {*clf.C_.values()} <= ({*GRID[2:]} if n_folds else {0.01})
     with pytest.raises(ValueError, match=r"recenter='subject'.* 10 .*subject 4 has 9"):
         band_power(donor, recenter="subject").fit(X[part], y[part])
