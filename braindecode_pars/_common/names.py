@@ -288,7 +288,6 @@ LAZY = {
     "models.InputFormat": "baselines.foundation",
     "plotting.ablation_lines": "evaluation.score_figures",
     "plotting.audit_map": "evaluation.audit_figures",
-    "plotting.bland_altman": "predictions.night_figures",
     "plotting.control_gains": "evaluation.score_figures",
     "plotting.hypnodensity": "predictions.night_figures",
     "plotting.hypnogram": "predictions.night_figures",

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         subject_dots,
     )
     from braindecode_pars.predictions.night_figures import (
-        bland_altman,
         hypnodensity,
         hypnogram,
         night_page,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ablation_lines",
     "audit_map",
-    "bland_altman",
     "confusion_matrix",
     "control_gains",
     "hypnodensity",

@@ -1,7 +1,4 @@
-"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page.
-
-``bland_altman`` plots the agreement with an expert over several nights.
-"""
+"""Figures of predictions over time: hypnogram, hypnodensity, and a scrollable HTML page."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -201,79 +198,6 @@ def hypnodensity(
     style.remove_frame(ax)
     style.named_legend(ax, style.named_artists(ax), loc="upper left", bbox_to_anchor=(1, 1))
     return panels
-
-
-def bland_altman(statistics: pd.DataFrame, name: str, ax: Axes | None = None) -> Axes:
-    """Plot differences between predictions and expert over nights (Bland and Altman 1986).
-
-    Each night is a point: the mean of its predicted and its expert value (x), and their difference
-    (y). Lines are the bias and the 95 % limits of agreement, with their 95 % confidence intervals
-    as areas. If the points rise, fall or spread out, the limits depend on the value.
-
-    Parameters
-    ----------
-    statistics : DataFrame
-        Sleep statistics of several nights, from :func:`predictions.agreement
-        <braindecode_pars.predictions.agreement>`.
-    name : str
-        Sleep statistic to plot, such as ``"TST"``.
-    ax : Axes | None
-        Axes to draw on. If None, a new figure is created.
-
-    Returns
-    -------
-    Axes
-        Axes with the figure. Bias and limits are omitted if they are not defined.
-
-    Raises
-    ------
-    KeyError
-        If ``name`` is not a row of ``statistics``, or ``statistics`` are those of a single night.
-
-    Examples
-    --------
-    .. plot::
-        :include-source:
-        :alt: Differences between predicted and expert total sleep time of ten nights as points,
-            with lines for the bias and the limits of agreement.
-
-        >>> import mne
-        >>> import numpy as np
-        >>> import pandas as pd
-        >>> from braindecode_pars import datasets, plotting, predictions
-        >>> rng = np.random.default_rng(0)
-        >>> frames, experts = {}, {}
-        >>> for night in range(10):
-        ...     true = np.array(datasets.simulated.STAGES)[
-        ...         datasets.simulated.stages_of_a_night(720, rng)
-        ...     ]
-        ...     label = np.where(rng.random(720) < 0.1, "N2", true)
-        ...     onset = 30.0 * np.arange(720)
-        ...     frames[night] = pd.DataFrame(dict(onset=onset, duration=30.0, label=label))
-        ...     experts[night] = mne.Annotations(onset, 30, true)
-        >>> kappa, confusion, statistics = predictions.agreement(frames, experts)
-        >>> ax = plotting.bland_altman(statistics, "TST")
-    """
-    row = statistics.loc[name]
-    predicted, expert, limits = (
-        row[part].astype(float) for part in ("predicted", "expert", "limits")
-    )
-    is_new = ax is None
-    [ax] = style.axes_for(ax, 1, 1, (5, 3.6))
-    ax.plot((predicted + expert) / 2, predicted - expert, "o", color=style.shade(0.2))
-    for i, line in enumerate(("upper_limit", "bias", "lower_limit")):
-        color, label = style.COLORS[i], line.replace("_", " ")
-        # NaN is not drawn.
-        ax.axhspan(
-            limits[f"{line}_ci_low"], limits[f"{line}_ci_high"], color=color, alpha=0.2, lw=0
-        )
-        ax.axhline(limits[line], color=color, linestyle=style.LINES[i], label=label)
-    style.draw_legend(ax, is_new=is_new)
-    unit = "%" if name.startswith("%") or name in ("SE", "SME") else "min"
-    ax.set(xlabel=f"{name}, mean of predicted and expert ({unit})")
-    ax.set(ylabel=f"predicted - expert ({unit})")
-    style.remove_frame(ax)
-    return ax
 
 
 def read_predictions(

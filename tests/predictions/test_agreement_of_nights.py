@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from braindecode_pars import plotting
 from braindecode_pars.predictions import agreement
 
 #: Stages of an expert, and predicted stages, of five nights; 1 to 3 are N1 to N3.
@@ -127,21 +126,3 @@ def test_nights_of_predictions_and_expert_must_match():
             agreement(frames, nights)
     with pytest.raises(ValueError, match="No window"):
         agreement(frames, experts | dict(P1=mne.Annotations([9e5], 30, ["W"])))
-
-
-def test_the_figure_shows_nights_bias_and_limits(result):
-    statistics = result[2]
-    ax = plotting.bland_altman(statistics, "SE")
-    points, *lines = ax.lines
-    row = statistics.loc["SE"]
-    predicted, expert = (row[name].to_numpy(float) for name in ("predicted", "expert"))
-    np.testing.assert_allclose(points.get_xdata(), (predicted + expert) / 2)
-    np.testing.assert_allclose(points.get_ydata(), predicted - expert)
-    drawn = [line.get_ydata()[0] for line in lines]
-    assert drawn == [row["limits", name] for name in ("upper_limit", "bias", "lower_limit")]
-    assert [patch.get_y() for patch in ax.patches] == pytest.approx(
-        [row["limits", f"{n}_ci_low"] for n in ("upper_limit", "bias", "lower_limit")]
-    )
-    assert "%" in ax.get_xlabel()
-    with pytest.raises(KeyError):
-        plotting.bland_altman(statistics, "sleep")
