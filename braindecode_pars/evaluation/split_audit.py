@@ -240,10 +240,10 @@ def _leaks(windows: pd.DataFrame, signals: Windows | None) -> Iterator[Finding]:
         classes = windows["name"] + ": " + windows["class"].astype(object)
         leaks["class_by_recording"] = classes.where(is_shared)
     for kind, texts in leaks.items():
-        if n := texts[is_test].count():
-            values = dict(n=int(n), n_windows=int(is_test.sum()))
-            names = [*texts[is_test].dropna().unique()]
-            yield Finding(kind, values | {"names": names}, "leak")
+        texts_of_leak = texts[is_test].dropna()
+        counts = dict(n=len(texts_of_leak), n_windows=int(is_test.sum()))
+        if counts["n"]:
+            yield Finding(kind, counts | {"names": [*texts_of_leak.unique()]}, "leak")
 
 
 def _has_one_class_per_recording(windows: pd.DataFrame) -> bool:
@@ -284,7 +284,7 @@ def _overlaps(windows: pd.DataFrame) -> pd.Series:
 
 
 def _copies(windows: pd.DataFrame, signals: Windows, is_overlap: pd.Series) -> dict[str, pd.Series]:
-    """Return the text of each test window whose recording or samples are copies."""
+    """Return the names of the recordings of each test window with a copied recording or samples."""
     numbers = signals.table["recording"]
     first, copies = windows.groupby(numbers).first(), {}
     for pair in duplicates.find_duplicates(signals):
@@ -292,10 +292,9 @@ def _copies(windows: pd.DataFrame, signals: Windows, is_overlap: pd.Series) -> d
         if rows["is_test"].nunique() == rows["recording"].nunique() == 2:
             copies[pair[1]] = " and ".join(rows["name"])
     n_train = int((~windows["is_test"]).sum())
-    shared = {
-        row: f"training window {train} and test window {row - n_train}, shifted by {shift} samples"
-        for row, (train, shift) in duplicates.find_shared_samples(signals, n_train).items()
+    has_shared_samples = windows.index.isin(duplicates.find_shared_samples(signals, n_train))
+    is_new = has_shared_samples & ~is_overlap & ~numbers.isin(copies)
+    return {
+        "copied_recordings": numbers.map(copies),
+        "copied_windows": windows["name"].where(is_new),
     }
-    texts = pd.Series(shared, dtype=object).reindex(windows.index)
-    is_known = is_overlap | numbers.isin(copies)
-    return {"copied_recordings": numbers.map(copies), "copied_windows": texts.mask(is_known)}

@@ -637,11 +637,10 @@ class SignalStore:
         """Write the store as a dataset of braindecode in Zarr format, without a network.
 
         The dataset consists of the labeled windows, or of the recordings if the store has no
-        labels. :meth:`create` and :func:`datasets.load <braindecode_pars.datasets.load>` read it
-        from the folder; braindecode reads it with ``pull_from_hub`` if it was uploaded as
-        ``dataset.zarr``. Samples in volts (single precision), channels and their positions,
-        descriptions, labels and window positions are unchanged. The preprocessing is not written,
-        so it is unknown when the dataset is read.
+        labels. :meth:`create` reads it from the folder; braindecode reads it with
+        ``pull_from_hub`` if it was uploaded as ``dataset.zarr``. Samples in volts (single
+        precision), channels and their positions, descriptions, labels and window positions are
+        unchanged. The preprocessing is not written, so it is unknown when the dataset is read.
 
         Parameters
         ----------

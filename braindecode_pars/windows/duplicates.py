@@ -103,7 +103,7 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     )
 
 
-def find_shared_samples(windows: Windows, n_train: int) -> dict[int, tuple[int, int]]:
+def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
     """Find test windows that contain samples of training windows, at any shift.
 
     All windows are read. Windows of fewer than 65 samples are not compared.
@@ -117,9 +117,8 @@ def find_shared_samples(windows: Windows, n_train: int) -> dict[int, tuple[int, 
 
     Returns
     -------
-    dict of int to (int, int)
-        Key: row of a test window with shared samples. Value: row of a training window, and number
-        of samples by which this training window begins before the test window.
+    set of int
+        Rows of test windows with shared samples.
 
     Notes
     -----
@@ -140,7 +139,7 @@ def find_shared_samples(windows: Windows, n_train: int) -> dict[int, tuple[int, 
     >>> recording = np.random.default_rng(0).normal(size=(2, 1000))
     >>> windows = as_windows(np.stack([recording[:, :600], -3 * recording[:, 200:800] + 1]))
     >>> find_shared_samples(windows, n_train=1)
-    {1: (0, 200)}
+    {1}
     """
     starts, projections = zip(*(_segments(_changes(window)) for window in windows), strict=True)
     rows = np.repeat(np.arange(len(windows)), [*map(len, starts)])
@@ -148,12 +147,12 @@ def find_shared_samples(windows: Windows, n_train: int) -> dict[int, tuple[int, 
     n = int(np.searchsorted(rows, n_train))  # number of segments of training windows
     tree = cKDTree(segments[:n])
     distances, nearest = tree.query(segments[n:], distance_upper_bound=MAX_DISTANCE)
-    shared: dict[int, tuple[int, int]] = {}
+    shared: set[int] = set()
     for i in np.flatnonzero(distances < np.inf).tolist():
         train, test = int(rows[nearest[i]]), int(rows[n + i])
         shift = int(places[nearest[i]] - places[n + i])
         if test not in shared and _are_equal(windows[train], windows[test], shift):
-            shared[test] = train, shift
+            shared.add(test)
     return shared
 
 
