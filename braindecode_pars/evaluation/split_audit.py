@@ -168,13 +168,11 @@ def _verdict(windows: pd.DataFrame, findings: list[Finding], has_signals: bool) 
     """Return one sentence: whether there is a leak, and what is unknown."""
     n_test = int(windows["is_test"].sum())
     n_related = max((f.values["n"] for f in findings if f.level == "leak"), default=0)
+    text = f"No leak was found between {len(windows) - n_test} training and {n_test} test windows"
     if n_related:
         text = (
             f"Leak: at least {n_related} of {n_test} test windows are related to training windows"
         )
-    else:
-        n_train = len(windows) - n_test
-        text = f"No leak was found between {n_train} training and {n_test} test windows"
     properties = windows[["start", "class", "subject", *confounds.PROPERTIES, "date"]].isna().any()
     unknown = [*([] if has_signals else ["signals"]), *properties.index[properties]]
     return f"{text} (not checked, because unknown: {', '.join(unknown) or 'nothing'})."
@@ -284,7 +282,7 @@ def _overlaps(windows: pd.DataFrame) -> pd.Series:
 
 
 def _copies(windows: pd.DataFrame, signals: Windows, is_overlap: pd.Series) -> dict[str, pd.Series]:
-    """Return the names of the recordings of each test window with a copied recording or samples."""
+    """Return the text of each test window whose recording or samples are copies."""
     numbers = signals.table["recording"]
     first, copies = windows.groupby(numbers).first(), {}
     for pair in duplicates.find_duplicates(signals):
@@ -294,7 +292,5 @@ def _copies(windows: pd.DataFrame, signals: Windows, is_overlap: pd.Series) -> d
     n_train = int((~windows["is_test"]).sum())
     has_shared_samples = windows.index.isin(duplicates.find_shared_samples(signals, n_train))
     is_new = has_shared_samples & ~is_overlap & ~numbers.isin(copies)
-    return {
-        "copied_recordings": numbers.map(copies),
-        "copied_windows": windows["name"].where(is_new),
-    }
+    texts = pd.Series([f"test window {row - n_train}" for row in windows.index]).where(is_new)
+    return {"copied_recordings": numbers.map(copies), "copied_windows": texts}
