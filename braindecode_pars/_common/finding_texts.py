@@ -110,8 +110,7 @@ _ABSENT_CHANNELS = (
 
 #: Leaks of a split -> how test windows are related to training windows.
 _LEAKS = {
-    "shared_subjects": "are from subjects whose names are also names of training subjects, "
-    "possibly in another spelling",
+    "shared_subjects": "are from training subjects, possibly with another spelling of the name",
     "shared_recordings": "are from recordings that are also in the training data",
     "overlapping_windows": "overlap in time with training windows of the same recording",
     "copied_recordings": "are from recordings with the same signals as training recordings",

@@ -12,7 +12,6 @@ from braindecode_pars._common.files import import_file
 from braindecode_pars.datasets import folder, simulated
 from braindecode_pars.datasets.eegmat import mental_arithmetic
 from braindecode_pars.datasets.ucddb import sleep
-from braindecode_pars.recordings import braindecode_zarr
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.windows import amplitudes
 from braindecode_pars.windows.convert import as_windows
@@ -42,8 +41,6 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - folder of recordings or BIDS dataset, see
           :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`;
         - store with labels, see :class:`~braindecode_pars.signal_store.SignalStore`;
-        - folder of a windows dataset that braindecode wrote in Zarr format, as downloaded from the
-          Hugging Face Hub;
         - name of a corpus in :data:`RECIPES`;
         - ``"sleep"`` or ``"mental_arithmetic"`` for the bundled sample datasets, or
           ``"simulated"``;
@@ -54,9 +51,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         ``load`` as the first argument.
     **settings
         Further arguments of the function that loads the source, such as ``window_seconds`` or, for
-        :func:`sleep`, ``classes``. For a store, ``subjects`` selects the subjects. For a Zarr
-        dataset, ``preload=False`` does not read all samples into memory; braindecode then writes an
-        uncompressed copy to a temporary folder, which is removed after use.
+        :func:`sleep`, ``classes``. For a store, ``subjects`` selects the subjects.
 
     Returns
     -------
@@ -95,10 +90,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     elif source in RECIPES and path is not None:
         read = partial(RECIPES[source].load, path)
     elif place.is_dir() and source not in RECIPES and (path is None or source[-3:] != ".py"):
-        zarr = braindecode_zarr.find_zarr(place)
         read = partial(folder.load, place)
-        if zarr is not None:
-            read = partial(braindecode_zarr.read_zarr, zarr, preload=True)
     elif source.endswith(".py"):
         function = getattr(import_file(Path(source)), "load", None)
         if function is None:

@@ -72,7 +72,7 @@ _AGES = (
 _NAME = r"(?P<subject>Subject\d\d)_(?P<condition>[12])\.edf"
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
+def recordings(path: str | Path) -> list[loading.Recording]:
     """List the recordings in a folder, without opening the files.
 
     Parameters
@@ -80,9 +80,6 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     path : path
         Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic), in any
         subfolder.
-    subjects : iterable of str | None
-        Subjects to return, for example ``["Subject00"]``. If None, return all subjects in the
-        folder.
 
     Returns
     -------
@@ -93,7 +90,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     Raises
     ------
     FileNotFoundError
-        If the folder contains no recording of this corpus, or no recording of a requested subject.
+        If the folder contains no recording of this corpus.
     ValueError
         If two files have the same name.
 
@@ -109,10 +106,9 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     {'subject': 'Subject00', 'corpus': 'eegmat', 'condition': 'arithmetic'}
     """
     conditions = {"1": "rest", "2": "arithmetic"}
-    all_recordings = loading.find_recordings(
+    return loading.find_recordings(
         path, "eegmat", "Subject00_1.edf", _NAME, convert=dict(condition=conditions.__getitem__)
     )
-    return loading.choose_subjects(all_recordings, subjects, path)
 
 
 def prepare(

@@ -18,7 +18,6 @@ and stage codes follow the public readers of the corpus. The paper fine-tunes wi
 noise on random channels, see :class:`~braindecode_pars.estimators.ChannelNoise`.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +61,13 @@ _NAME = r"sub-(?P<subject>[^_/]+)_ses-(?P<session>[^_/]+)_task-sleep_[^/]*eeg\.s
 _CODES = {"1": "W", "2": "R", "3": "N1", "4": "N2", "5": "N3"}
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
+def recordings(path: str | Path) -> list[loading.Recording]:
     """List the sleep recordings (BIDS task "sleep") in a folder, without opening the files.
 
     Parameters
     ----------
     path : path
         BIDS folder with ``sub-001`` to ``sub-009``.
-    subjects : iterable of str | None
-        Subjects to return, from "001" to "009". If None, return all subjects in the folder.
 
     Returns
     -------
@@ -100,8 +97,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     {'subject': '001', 'corpus': 'eesm17', 'session': '001'}
     """
     example = "sub-001_ses-001_task-sleep_eeg.set"
-    all_recordings = loading.find_recordings(path, "eesm17", example, _NAME)
-    return loading.choose_subjects(all_recordings, subjects, path)
+    return loading.find_recordings(path, "eesm17", example, _NAME)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:

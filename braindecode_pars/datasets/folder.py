@@ -46,81 +46,32 @@ from braindecode_pars.windows import (
 )
 from braindecode_pars.windows.picking import check_channels
 
-__all__ = ["load", "recordings"]
+__all__ = ["load"]
 
 #: Columns of participants.tsv that contain the site where a subject was recorded.
 _SITES = ("site", "center", "centre", "scanner", "hospital", "lab", "device")
 
 
-def recordings(path: str | Path, *, subject: search.Subject = None) -> list[loading.Recording]:
-    """List the recordings in a folder and their subjects, without opening the files.
-
-    Parameters
-    ----------
-    path : path
-        Folder of recordings (.edf, .bdf, .fif, .hea, .vhdr or .set), including all subfolders. The
-        folders ``derivatives`` and ``sourcedata`` of a BIDS dataset are excluded.
-    subject : callable | str | None
-        Function that receives the path of a file relative to the folder and returns the subject; or
-        a regular expression that is searched for in this path and whose only group matches the
-        subject. If None, the subject is the BIDS label; if there is none, the top-level folder; for
-        a file that is not in a subfolder, the file name.
-
-    Returns
-    -------
-    list of Recording
-        Recordings with the entry ``subject`` in the description.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the folder does not exist or contains no recording.
-    ValueError
-        If the subject of a recording is ambiguous: file or folder names obviously number the
-        recordings of the same subject, such as ``Subject00_1`` and ``Subject00_2``; one or two
-        top-level folders, such as ``train`` and ``test``, would be the subjects of ten or more
-        recordings; or two BIDS datasets contain a subject with the same name, such as ``sub-01``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from braindecode_pars import datasets
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "sub-01", "eeg", "sub-01_task-rest_eeg.edf")
-    ...     file.parent.mkdir(parents=True)
-    ...     file.touch()
-    ...     [recording] = datasets.folder.recordings(folder)
-    >>> recording.subject
-    '01'
-    """
-    root = Path(path).expanduser()
-    files = folders.recordings_below(root)
-    return _with_subjects(root, [loading.Recording(file, {}) for file in files], subject)
-
-
 def _with_subjects(
-    root: Path, all_recordings: Sequence[loading.R], subject: search.Subject
+    root: Path, labeled: Sequence[loading.R], subject: search.Subject
 ) -> list[loading.R]:
     """Return recordings with the subject in the description, in normalized Unicode.
 
-    The subject is read from the labels if possible, otherwise from the path.
+    Either all labels contain the subject, or none.
     """
     find = search.subject_finder(subject)
-    unnamed = [r.file.relative_to(root) for r in all_recordings if "subject" not in r.description]
-    if unnamed and subject is None:
-        search.check_guessed_subjects(root, unnamed)
-    if all_recordings and not unnamed and subject is not None:
+    paths = [recording.file.relative_to(root) for recording in labeled]
+    names = [recording.description.get("subject") for recording in labeled]
+    if names[0] is None:
+        if subject is None:
+            search.check_guessed_subjects(root, paths)
+        names = [*map(find, paths)]
+    elif subject is not None:
         raise ValueError(
             f"subject={subject!r} must be omitted, because the labels already contain the subjects."
         )
-    named = []
-    for recording in all_recordings:
-        name = recording.description.get("subject")
-        if name is None:
-            name = find(recording.file.relative_to(root))
-        named.append(recording.described(subject=normalized(name)))
-    return named
+    pairs = zip(labeled, names, strict=True)
+    return [recording.described(subject=normalized(name)) for recording, name in pairs]
 
 
 def load(
@@ -139,7 +90,6 @@ def load(
     mains: float | None = 60.0,
     reference: str | None = None,
     channels: Sequence[str] | None = None,
-    splits: Mapping[str, str] | str | Path | None = None,
     n_jobs: int = 1,
     on_error: str = "raise",
     verbose: int = 1,
@@ -227,8 +177,6 @@ def load(
         average reference is the average of these channels. Channels are matched by electrode. A
         recording without one of these channels raises an error, or is skipped with
         ``on_error="warn"``.
-    splits : mapping | path | None
-        As in :func:`~braindecode_pars.recordings.loading.set_splits`.
     n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
@@ -346,7 +294,7 @@ def load(
     table = convert.as_windows(windows)
     amplitudes.warn_of_amplitude_outliers(table)
     duplicates.warn_of_duplicates(table, [part.description["file"] for part in windows.datasets])
-    return windows if splits is None else loading.set_splits(windows, splits)
+    return windows
 
 
 def _with_origin(root: Path, chosen: Sequence[loading.R]) -> list[loading.R]:
@@ -364,14 +312,13 @@ def _with_origin(root: Path, chosen: Sequence[loading.R]) -> list[loading.R]:
     }
     public = [public_subject(recording.file.name) for recording in chosen]
     corpora = public_corpora(public) if all(public) else []
+    corpus = {"corpus": corpora[0]} if len(corpora) == 1 else {}
     with_origin = []
     for recording in chosen:
-        origin: dict[str, Any] = {"file": recording.file.relative_to(root).as_posix()}
-        if len(corpora) == 1:
-            origin["corpus"] = corpora[0]
+        file_name = recording.file.relative_to(root).as_posix()
         key = subject_key(recording.subject)
-        origin |= {entry: values.get(key) for entry, values in entries.items()}
-        with_origin.append(recording.described(**origin))
+        values_of_subject = {entry: values.get(key) for entry, values in entries.items()}
+        with_origin.append(recording.described(file=file_name, **corpus, **values_of_subject))
     return with_origin
 
 
@@ -398,8 +345,7 @@ def _first_look(
         return [], reference
     if filters["mains"] is not None:
         first_look.warn_of_line_frequency(peaks, filters["mains"], filters["sfreq"])
-    average = reference is not None
-    names, are_all = first_look.shared_channels(infos, average=average, verbose=verbose)
+    names, are_all = first_look.shared_channels(infos, average=bool(reference), verbose=verbose)
     # If recordings contain further channels, record the names of the channels in the average.
     return names, reference if are_all else reference and names
 
@@ -416,7 +362,7 @@ def _labeled(
     Channel types are read from the BIDS table if there is one.
     """
     segments = recording.segments
-    if segments is not None and not any(label in names for *_, label in segments):
+    if segments is not None and not segments["label"].isin([*names]).any():
         reason = "no label of the requested classes"
         cutting.record_excluded("recordings", reason, 1, 1, is_requested=True)
         return None

@@ -26,7 +26,6 @@ from braindecode_pars.recordings import cutting, loading, readers, recipe
 from braindecode_pars.recordings.preparation import (
     SFREQ,
     check_filters,
-    drop_other_signals,
     filter_and_resample,
     pick_electrodes,
     set_reference,
@@ -78,9 +77,7 @@ RULES = dict(
 )
 
 
-def recordings(
-    path: str | Path, subjects: Iterable[int] | None = None, *, runs: Iterable[int] = RUNS
-) -> list[loading.Recording]:
+def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[loading.Recording]:
     """List the motor imagery runs in a folder, without opening the files.
 
     Parameters
@@ -88,8 +85,6 @@ def recordings(
     path : path
         Folder with files such as ``S001R04.edf`` in any subfolder, for example the data folder of
         MNE.
-    subjects : iterable of int | None
-        Subjects to return, from 1 to 109. If None, return all subjects in the folder.
     runs : iterable of int
         Runs to return, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
         Missing runs are skipped.
@@ -105,7 +100,7 @@ def recordings(
     ValueError
         If a run is not a motor imagery run, or if two files have the same name.
     FileNotFoundError
-        If the folder contains none of the runs, or no run of a requested subject.
+        If the folder contains none of the runs.
 
     Examples
     --------
@@ -129,11 +124,10 @@ def recordings(
         rf"S(?P<subject>\d{{3}})R(?P<run>{'|'.join(texts)})\.edf",
         convert=dict(subject=int, run=int),
     )
-    divided = [
+    return [
         r.described(split="train" if r.subject <= 70 else "valid" if r.subject <= 89 else "test")
         for r in all_recordings
     ]
-    return loading.choose_subjects(divided, subjects, path)
 
 
 def prepare(
@@ -184,8 +178,7 @@ def prepare(
     >>> raw = datasets.physionet_mi.prepare(first, picks="motor", sfreq=128)  # doctest: +SKIP
     """
     _check(picks=picks, reference=reference, sfreq=sfreq, low=low, high=high, mains=mains)
-    raw = readers.read_recording(recording.file)
-    drop_other_signals(raw)
+    raw = readers.read_recording(recording.file).pick("eeg", verbose="error")
     # Channel names in the files are "Fc5." and so on; in the montage "FC5".
     mne.datasets.eegbci.standardize(raw)
     raw.set_montage(channel_names.template_montage(), verbose="error")

@@ -1,7 +1,7 @@
 """Shared functions for the Temple University corpora: file names, preprocessing and splits."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import mne
@@ -62,27 +62,19 @@ def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
 
 
 def divide(
-    recordings: Iterable[loading.Recording],
-    split_of_folder: Mapping[str, str],
-    seed: int,
-    subjects: Iterable[str] | None = None,
-    path: str | Path = "",
+    recordings: Sequence[loading.Recording], split_of_folder: Mapping[str, str], seed: int
 ) -> list[loading.Recording]:
-    """Assign each recording to a training, validation or test split, and select subjects.
+    """Assign each recording to a training, validation or test split.
 
     Parameters
     ----------
-    recordings : iterable of Recording
+    recordings : list of Recording
         Recordings with an entry ``folder`` in the description, such as "train" or "eval".
     split_of_folder : mapping of str to str
         Split by folder. The subjects of folders without an entry are randomly divided into 80 %
         "train" and 20 % "valid".
     seed : int
-        Seed of the random division, which does not depend on ``subjects``.
-    subjects : iterable of str | None
-        Subjects to return. If None, return all subjects.
-    path : path
-        Folder of the recordings, for the error message.
+        Seed of the random division.
 
     Returns
     -------
@@ -91,13 +83,10 @@ def divide(
 
     Raises
     ------
-    FileNotFoundError
-        If a requested subject has no recording.
     ValueError
         If a subject is in several splits, which does not occur in the published corpora. The
         message contains the subjects and their splits.
     """
-    recordings = list(recordings)
     undivided = {r.subject for r in recordings if r.description["folder"] not in split_of_folder}
     random_splits = loading.split_subjects(undivided, {"train": 0.8, "valid": 0.2}, seed)
     divided = []
@@ -105,13 +94,11 @@ def divide(
         folder = recording.description["folder"]
         split = split_of_folder.get(folder) or random_splits[recording.subject]
         divided.append(recording.described(split=split))
-    chosen = loading.choose_subjects(divided, subjects, path)
-    splits = pd.DataFrame([r.description for r in chosen]).groupby("subject")["split"].unique()
+    splits = pd.DataFrame([r.description for r in divided]).groupby("subject")["split"].unique()
     overlapping = [f"{s} ({' and '.join(sorted(f))})" for s, f in splits.items() if len(f) > 1]
     if overlapping:
         raise ValueError(
             f"Subjects are in more than one split: {', '.join(overlapping)}, so training and test "
-            "data would overlap. Omit these subjects from subjects=, or keep the folder of each "
-            "subject in one split only."
+            "data would overlap. Keep the recordings of each subject in one split only."
         )
-    return chosen
+    return divided

@@ -8,7 +8,6 @@ every file in its constructor and fails at the first damaged file. It also write
 recording to a file next to it.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -44,20 +43,16 @@ _LAYOUT = (
 )
 
 
-def recordings(
-    path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
-) -> list[loading.Recording]:
+def recordings(path: str | Path, *, split_seed: int = 0) -> list[loading.Recording]:
     """List the recordings in a folder and their splits, without opening the files.
 
     Parameters
     ----------
     path : path
         Folder of the corpus, or one of its parent folders or subfolders.
-    subjects : iterable of str | None
-        Subjects to return. If None, return all subjects in the folder.
     split_seed : int
         Seed of the random division of all subjects in the folder ``train``: 80 % are assigned to
-        the split "train" and 20 % to "valid". The division does not depend on ``subjects``. The
+        the split "train" and 20 % to "valid". The
         split of the folder ``eval`` is "test".
 
     Returns
@@ -71,7 +66,7 @@ def recordings(
     Raises
     ------
     FileNotFoundError
-        If the folder contains no recording, or no recording of a requested subject.
+        If the folder contains no recording.
     ValueError
         If a subject is in both ``train`` and ``eval``. The message contains the subject.
 
@@ -89,7 +84,7 @@ def recordings(
     ['aaaaaaaa', 'abnormal', 'test']
     """
     all_recordings = temple.find(path, "tuab", _EXAMPLE, _LAYOUT)
-    return temple.divide(all_recordings, {"eval": "test"}, split_seed, subjects, path)
+    return temple.divide(all_recordings, {"eval": "test"}, split_seed)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:

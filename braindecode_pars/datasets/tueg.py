@@ -55,15 +55,13 @@ _LAYOUTS = (
 )
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
+def recordings(path: str | Path) -> list[loading.Recording]:
     """List the recordings in a folder (layout of v2.0 or v1), without opening the files.
 
     Parameters
     ----------
     path : path
         Folder of the corpus, or one of its parent folders or subfolders.
-    subjects : iterable of str | None
-        Subjects to return. If None, return all subjects in the folder.
 
     Returns
     -------
@@ -74,7 +72,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     Raises
     ------
     FileNotFoundError
-        If the folder contains no recording, or no recording of a requested subject.
+        If the folder contains no recording.
 
     Examples
     --------
@@ -89,7 +87,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'aaaaaaaa', 'corpus': 'tueg', 'montage': '01_tcp_ar', 'session': 1, 'token': 0}
     """
-    return loading.choose_subjects(temple.find(path, "tueg", _EXAMPLE, *_LAYOUTS), subjects, path)
+    return temple.find(path, "tueg", _EXAMPLE, *_LAYOUTS)
 
 
 def leave_out(

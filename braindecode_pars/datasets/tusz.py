@@ -7,7 +7,6 @@ and the use of the folder ``dev``. Files are read with MNE; braindecode has no r
 corpus.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +46,11 @@ _LAYOUT = r"(?P<folder>train|dev|eval)/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/(?P<mont
 _FIXED_SPLITS = {
     "train": {"eval": "test"},
     "valid": {"eval": "test", "dev": "valid", "train": "train"},
-    "leave_out": {"eval": "test"},
 }
 
 
 def recordings(
-    path: str | Path,
-    subjects: Iterable[str] | None = None,
-    *,
-    dev: str = "train",
-    split_seed: int = 0,
+    path: str | Path, *, dev: str = "train", split_seed: int = 0
 ) -> list[loading.Recording]:
     """List the recordings in a folder and their splits, without opening the files.
 
@@ -64,19 +58,16 @@ def recordings(
     ----------
     path : path
         Folder of the corpus, or one of its parent folders or subfolders.
-    subjects : iterable of str | None
-        Subjects to return. If None, return all subjects in the folder.
-    dev : "train" | "valid" | "leave_out"
+    dev : "train" | "valid"
         Use of the folder ``dev``:
 
         - "train": the subjects of ``train`` and ``dev`` are pooled and divided. The paper counts
           675 subjects in all three folders, and divides the subjects outside the test set 80/20.
         - "valid": ``dev`` is the validation set, ``train`` is the training set, and no subjects
           are divided.
-        - "leave_out": ``dev`` is ignored, and only the subjects of ``train`` are divided.
     split_seed : int
         Seed of the random division of subjects: 80 % are assigned to the split "train" and 20 % to
-        "valid". The division does not depend on ``subjects``. The split of the folder ``eval`` is
+        "valid". The split of the folder ``eval`` is
         always "test".
 
     Returns
@@ -88,7 +79,7 @@ def recordings(
     Raises
     ------
     FileNotFoundError
-        If the folder contains no recording, or no recording of a requested subject.
+        If the folder contains no recording.
     ValueError
         If a subject is in two splits (the message contains the subject), or ``dev`` is invalid.
 
@@ -107,9 +98,7 @@ def recordings(
     """
     choice(*_FIXED_SPLITS).check("dev", dev)
     all_recordings = temple.find(path, "tusz", _EXAMPLE, _LAYOUT)
-    if dev == "leave_out":
-        all_recordings = [r for r in all_recordings if r.description["folder"] != "dev"]
-    return temple.divide(all_recordings, _FIXED_SPLITS[dev], split_seed, subjects, path)
+    return temple.divide(all_recordings, _FIXED_SPLITS[dev], split_seed)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:

@@ -66,7 +66,7 @@ _CODES = {"0": "W", "1": "R", "2": "N1", "3": "N2", "4": "N3", "5": "N3"}
 _UNIT = 100e-6
 
 
-def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[loading.Recording]:
+def recordings(path: str | Path) -> list[loading.Recording]:
     """List the recordings in a folder, without opening the files.
 
     Parameters
@@ -74,9 +74,6 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     path : path
         Folder with files such as ``ucddb002.rec`` in any subfolder, and ``ucddb002_stage.txt`` in
         the same subfolder.
-    subjects : iterable of str | None
-        Subjects to return, for example ``["ucddb002"]``. If None, return all subjects in the
-        folder.
 
     Returns
     -------
@@ -102,8 +99,7 @@ def recordings(path: str | Path, subjects: Iterable[str] | None = None) -> list[
     >>> recording.description
     {'subject': 'ucddb002', 'corpus': 'ucddb'}
     """
-    all_recordings = loading.find_recordings(path, "ucddb", "ucddb002.rec", _NAME)
-    return loading.choose_subjects(all_recordings, subjects, path)
+    return loading.find_recordings(path, "ucddb", "ucddb002.rec", _NAME)
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:

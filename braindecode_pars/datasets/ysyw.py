@@ -19,7 +19,6 @@ to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe impl
 description in appendix A.3.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +56,7 @@ WINDOW_SECONDS = 30.0
 _NAME = r"(?P<subject>(tr|te)\d\d-\d{4})\.mat"
 
 
-def recordings(
-    path: str | Path, subjects: Iterable[str] | None = None, *, split_seed: int = 0
-) -> list[loading.Recording]:
+def recordings(path: str | Path, *, split_seed: int = 0) -> list[loading.Recording]:
     """List the recordings in a folder and their splits, without opening the files.
 
     Parameters
@@ -67,8 +64,6 @@ def recordings(
     path : path
         Folder with files such as ``training/tr03-0005/tr03-0005.mat`` in any subfolder, and the
         corresponding ``.hea`` and ``.arousal`` files.
-    subjects : iterable of str | None
-        Subjects to return, such as "tr03-0005". If None, return all subjects in the folder.
     split_seed : int
         Seed of the random division of labeled subjects (``tr...``): 60 % are assigned to the split
         "train", 20 % to "valid" and 20 % to "test". The division depends on the set of subjects in
@@ -108,8 +103,7 @@ def recordings(
     labeled = [r.subject for r in all_recordings if r.subject.startswith("tr")]
     splits = loading.split_subjects(labeled, {"train": 0.6, "valid": 0.2, "test": 0.2}, split_seed)
     all_recordings.sort(key=lambda r: r.subject.startswith("te"))
-    divided = [r.described(split=splits.get(r.subject, "unlabeled")) for r in all_recordings]
-    return loading.choose_subjects(divided, subjects, path)
+    return [r.described(split=splits.get(r.subject, "unlabeled")) for r in all_recordings]
 
 
 def prepare(recording: loading.Recording) -> mne.io.BaseRaw:

@@ -461,9 +461,11 @@ def worst_subjects(
 
     Raises
     ------
+    KeyError
+        If the scores contain no method ``reference``.
     ValueError
-        If the reference is not a method, there are several protocols or datasets, or the metric is
-        unknown or an error metric (lower is better). Also the errors of :func:`summarize`.
+        If there are several protocols or datasets, or the metric is unknown or an error metric
+        (lower is better). Also the errors of :func:`summarize`.
 
     Notes
     -----
@@ -503,12 +505,7 @@ def worst_subjects(
     means = means_by_subject(rows)
     keys = [column for column in means if column != "value"]
     table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
-    of_reference = table[table.index.get_level_values("method") == reference]
-    if of_reference.empty:
-        raise ValueError(
-            f"The scores contain no method {reference!r} with a score of each subject."
-        )
-    subjects = of_reference.mean().sort_values(kind="stable").index
+    subjects = table.xs(reference, level="method").mean().sort_values(kind="stable").index
     n_worst = math.ceil(round(proportion * len(subjects), 9))
     summary = {
         "worst": table[subjects[:n_worst]].mean(axis=1),

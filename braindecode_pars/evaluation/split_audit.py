@@ -168,13 +168,11 @@ def _verdict(windows: pd.DataFrame, findings: list[Finding], has_signals: bool) 
     """Return one sentence: whether there is a leak, and what is unknown."""
     n_test = int(windows["is_test"].sum())
     n_related = max((f.values["n"] for f in findings if f.level == "leak"), default=0)
+    text = f"No leak was found between {len(windows) - n_test} training and {n_test} test windows"
     if n_related:
         text = (
             f"Leak: at least {n_related} of {n_test} test windows are related to training windows"
         )
-    else:
-        n_train = len(windows) - n_test
-        text = f"No leak was found between {n_train} training and {n_test} test windows"
     properties = windows[["start", "class", "subject", *confounds.PROPERTIES, "date"]].isna().any()
     unknown = [*([] if has_signals else ["signals"]), *properties.index[properties]]
     return f"{text} (not checked, because unknown: {', '.join(unknown) or 'nothing'})."
@@ -240,10 +238,10 @@ def _leaks(windows: pd.DataFrame, signals: Windows | None) -> Iterator[Finding]:
         classes = windows["name"] + ": " + windows["class"].astype(object)
         leaks["class_by_recording"] = classes.where(is_shared)
     for kind, texts in leaks.items():
-        if n := texts[is_test].count():
-            values = dict(n=int(n), n_windows=int(is_test.sum()))
-            names = [*texts[is_test].dropna().unique()]
-            yield Finding(kind, values | {"names": names}, "leak")
+        texts_of_leak = texts[is_test].dropna()
+        counts = dict(n=len(texts_of_leak), n_windows=int(is_test.sum()))
+        if counts["n"]:
+            yield Finding(kind, counts | {"names": [*texts_of_leak.unique()]}, "leak")
 
 
 def _has_one_class_per_recording(windows: pd.DataFrame) -> bool:
@@ -292,10 +290,7 @@ def _copies(windows: pd.DataFrame, signals: Windows, is_overlap: pd.Series) -> d
         if rows["is_test"].nunique() == rows["recording"].nunique() == 2:
             copies[pair[1]] = " and ".join(rows["name"])
     n_train = int((~windows["is_test"]).sum())
-    shared = {
-        row: f"training window {train} and test window {row - n_train}, shifted by {shift} samples"
-        for row, (train, shift) in duplicates.find_shared_samples(signals, n_train).items()
-    }
-    texts = pd.Series(shared, dtype=object).reindex(windows.index)
-    is_known = is_overlap | numbers.isin(copies)
-    return {"copied_recordings": numbers.map(copies), "copied_windows": texts.mask(is_known)}
+    has_shared_samples = windows.index.isin(duplicates.find_shared_samples(signals, n_train))
+    is_new = has_shared_samples & ~is_overlap & ~numbers.isin(copies)
+    texts = pd.Series([f"test window {row - n_train}" for row in windows.index]).where(is_new)
+    return {"copied_recordings": numbers.map(copies), "copied_windows": texts}

@@ -92,7 +92,8 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     Notes
     -----
     Confidence intervals treat nights as independent: pass one night per subject. If the differences
-    depend on the value itself, constant limits do not apply.
+    depend on the value itself, constant limits do not apply: plot them against the mean of both
+    values.
 
     References
     ----------

@@ -21,12 +21,10 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "Recording",
             "choose_subjects",
             "read_corpus",
-            "set_splits",
             "split_subjects",
         ],
         "recordings.preparation": [
             "check_filters",
-            "drop_other_signals",
             "filter_and_resample",
             "pick_electrodes",
             "set_reference",

@@ -16,33 +16,21 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common import names
 
-#: File in the folders that ``push_to_hub`` writes.
-_MARK = "format_info.json"
 #: Step of unknown effect. Without it, the reader would assume that no step was applied.
 _UNKNOWN: tuple[str, dict] = ("unknown", {})
 
 
-def find_zarr(folder: Path) -> Path | None:
-    """Return the Zarr folder of a dataset: the folder itself, or a folder in a download of the Hub.
-
-    None if there is neither. Other folders, such as BIDS datasets, are not searched, because they
-    may contain recordings.
-    """
-    inside = ("dataset.zarr/", "*/*/dataset.zarr/") if (folder / _MARK).is_file() else ()
-    files = (file for place in ("", *inside) for file in sorted(folder.glob(f"{place}zarr.json")))
-    return next((file.parent for file in files if '"dataset_type"' in file.read_text()), None)
+def is_zarr(folder: Path) -> bool:
+    """Return whether a folder is a dataset that braindecode wrote in Zarr format."""
+    file = folder / "zarr.json"
+    return file.is_file() and '"dataset_type"' in file.read_text()
 
 
-def read_zarr(folder: Path, *, preload: bool) -> BaseConcatDataset:
+def read_zarr(folder: Path) -> BaseConcatDataset:
     """Read a dataset that braindecode wrote.
 
-    Parameters
-    ----------
-    folder : Path
-        Zarr folder, from :func:`find_zarr`.
-    preload : bool
-        Whether to read all samples into memory. If False, braindecode writes them uncompressed to a
-        temporary folder, which is removed when Python exits, and maps them into memory.
+    braindecode writes the samples uncompressed to a temporary folder, which is removed when Python
+    exits, and maps them into memory.
 
     Raises
     ------
@@ -50,16 +38,14 @@ def read_zarr(folder: Path, *, preload: bool) -> BaseConcatDataset:
         If the package zarr is missing.
     """
     names.extra_module("zarr")
-    if not preload:
-        # braindecode writes the copy next to the path of the Zarr folder, and reuses an existing
-        # copy even if the dataset was replaced. Therefore, the path is a link in a new folder.
-        temporary = tempfile.mkdtemp(prefix="braindecode-pars-zarr-")
-        atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-        link = Path(temporary, "dataset.zarr")
-        link.symlink_to(folder.absolute())
-        folder = link
+    # braindecode writes the copy next to the path of the Zarr folder, and reuses an existing copy
+    # even if the dataset was replaced. Therefore, the path is a link in a new folder.
+    temporary = tempfile.mkdtemp(prefix="braindecode-pars-zarr-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    link = Path(temporary, "dataset.zarr")
+    link.symlink_to(folder.absolute())
     with mne.use_log_level("error"):
-        dataset = BaseConcatDataset._load_from_zarr_inline(folder, preload)
+        dataset = BaseConcatDataset._load_from_zarr_inline(link, preload=False)
         for part in dataset.datasets:
             getattr(part, "raw", None)  # creates the MNE object, which MNE logs
     return dataset

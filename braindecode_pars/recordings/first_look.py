@@ -112,13 +112,10 @@ def shared_channels(
             f"Channels of the recordings:{exclusions}"
         )
     shared_rows = table[(table["recording"] == int(is_ignored.argmin())) & table["key"].map(shared)]
-    names, n = shared_rows["name"].tolist(), len(infos)
-    count = f"The {n} recordings"
-    if is_ignored.any():
-        count = f"{n - is_ignored.sum()} of {n} recordings"
+    names = shared_rows["name"].tolist()
     text = (
-        f"{count} share {len(names)} channel{'s' if len(names) != 1 else ''}: "
-        f"{checks.format_list(names, 20)}"
+        f"{(~is_ignored).sum()} of {len(infos)} recordings share {len(names)} "
+        f"channel{'s' if len(names) != 1 else ''}: {checks.format_list(names, 20)}"
         f"{', which are re-referenced to their average' if average else ''}. "
         f"Excluded channels:{exclusions}"
     )

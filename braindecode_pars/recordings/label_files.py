@@ -26,9 +26,6 @@ from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
 
-#: Onset and duration of a labeled segment in seconds, and its label. If the onset is None, the
-#: segment is the whole recording. If the duration is 0, the segment is one window.
-Segment: TypeAlias = tuple[float | None, float, str]
 #: Function that returns the recording, with or without its signals.
 Opener: TypeAlias = Callable[[], mne.io.BaseRaw]
 
@@ -48,11 +45,13 @@ Labels: TypeAlias = (
 class LabeledFile(loading.Recording):
     """Path of a recording with its labeled segments, and its subject if the labels contain it.
 
+    ``segments`` has the columns ``onset`` and ``duration`` in seconds, and ``label``. If the onset
+    is NaN, the segment is the whole recording. If the duration is 0, the segment is one window.
     ``segments`` is None if the labels are in the annotations of the recording, and empty if a table
     contains only empty labels for the recording.
     """
 
-    segments: tuple[Segment, ...] | None = None
+    segments: pd.DataFrame | None = None
 
 
 def labels_of_files(
@@ -101,8 +100,8 @@ def labels_of_files(
     >>> from braindecode_pars.recordings.label_files import labels_of_files
     >>> table = pd.DataFrame({"file": ["P01_rest"], "subject": ["P01"], "label": ["rest"]})
     >>> [labeled] = labels_of_files(table, Path("data"), [Path("data", "P01_rest.edf")])
-    >>> labeled.subject, labeled.segments
-    ('P01', ((None, 0.0, 'rest'),))
+    >>> labeled.subject, labeled.segments["label"].tolist()
+    ('P01', ['rest'])
     """
     is_table = isinstance(labels, (str, Path, pd.DataFrame))
     if (column != "label" and not is_table) or (labels_from and labels is not None):
@@ -113,15 +112,13 @@ def labels_of_files(
         )
     if labels_from is not None:
         return labels_in_paths(labels_from, root, files)
-    match labels:
-        case pd.DataFrame():
-            where, table = "The table of labels", labels
-        case str() | Path():
-            where, table = str(labels), side_tables.read_table(labels, root)
-        case _:
-            if labels is not None:
-                _check_ordered("labels", labels)
-            return [LabeledFile(file, {}) for file in files]
+    if not isinstance(labels, (str, Path, pd.DataFrame)):
+        if labels is not None:
+            _check_ordered("labels", labels)
+        return [LabeledFile(file, {}) for file in files]
+    where, table = "The table of labels", labels
+    if not isinstance(table, pd.DataFrame):
+        where, table = str(labels), side_tables.read_table(table, root)
     table = side_tables.with_plain_columns(table.reset_index(drop=True), where)
     column = label_text(column).casefold()
     is_timed = len([name for name in table if side_tables.TIME.fullmatch(name)]) > 1
@@ -375,13 +372,11 @@ def _labeled_files(rows: pd.DataFrame) -> list[LabeledFile]:
     The table has the columns ``file``, ``label``, ``onset``, ``duration`` and, optionally,
     ``subject``. Empty labels are ignored.
     """
-    onsets = rows["onset"].astype(object).where(rows["onset"].notna(), None)
     labeled_files = []
-    for file, table in rows.assign(onset=onsets).groupby("file"):
+    for file, table in rows.groupby("file"):
         description = {"subject": table["subject"].iloc[0]} if "subject" in table else {}
-        table = table[table["label"] != ""]
-        segments = zip(table["onset"], table["duration"], table["label"], strict=True)
-        labeled_files.append(LabeledFile(file, description, tuple(segments)))
+        segments = table.loc[table["label"] != "", ["onset", "duration", "label"]]
+        labeled_files.append(LabeledFile(file, description, segments))
     return labeled_files
 
 
@@ -414,8 +409,8 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     >>> from braindecode_pars.recordings.label_files import labels_in_paths
     >>> pattern = "(?P<subject>[^_/]+)_(?P<label>[^_.]+)"
     >>> [file] = labels_in_paths(pattern, Path("data"), [Path("data", "P01_rest.edf")])
-    >>> file.subject, file.segments
-    ('P01', ((None, 0.0, 'rest'),))
+    >>> file.subject, file.segments["label"].tolist()
+    ('P01', ['rest'])
     """
     expression = search.compile_pattern("labels_from", pattern)
     names = [name for name in ("subject", "label") if name in expression.groupindex]
@@ -432,7 +427,7 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
 
 
 def annotations_of(
-    file: Path, raw: mne.io.BaseRaw | None = None, segments: Sequence[Segment] | None = None
+    file: Path, raw: mne.io.BaseRaw | None = None, segments: pd.DataFrame | None = None
 ) -> mne.Annotations:
     """Return the labels of a recording from its label file, or otherwise from its annotations.
 
@@ -445,7 +440,7 @@ def annotations_of(
         The recording.
     raw : Raw | None
         The opened recording. If None, the header of ``file`` is read if necessary.
-    segments : sequence of Segment | None
+    segments : DataFrame | None
         Labeled segments of a table. If both ``segments`` and ``raw`` are passed, only the segments
         are returned, as annotations.
 
@@ -455,11 +450,9 @@ def annotations_of(
         If the label file lacks a column or contains a time that cannot be read.
     """
     if raw is not None and segments is not None:
-        rows = [  # without an onset, the segment is the whole recording
-            (0.0, raw.duration, label) if onset is None else (onset, duration, label)
-            for onset, duration, label in segments
-        ]
-        return mne.Annotations(*(zip(*rows, strict=True) if rows else [[]] * 3))
+        is_whole = segments["onset"].isna()
+        durations = segments["duration"].mask(is_whole, raw.duration)
+        return mne.Annotations(segments["onset"].fillna(0.0), durations, segments["label"])
 
     def open_recording() -> mne.io.BaseRaw:
         return readers.read_recording(file, preload=False) if raw is None else raw
@@ -556,13 +549,11 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
             except (ValueError, OSError) as error:
                 unread = f"{labeled.file.name}: {error}"
                 continue
-            rows = zip(
-                annot.onset, annot.duration.tolist(), annot.description.tolist(), strict=True
-            )
-            segments = tuple(row for row in rows if marks.kind_of_text(row[2]) == "label")
-        for onset, duration, label in segments:
+            segments = pd.DataFrame(dict(label=annot.description, duration=annot.duration))
+            segments = segments[segments["label"].map(marks.kind_of_text) == "label"]
+        for label, durations_of_label in segments.groupby("label", sort=False)["duration"]:
             if label:
-                durations.setdefault(label, []).append(0.0 if onset is None else duration)
+                durations.setdefault(label, []).extend(durations_of_label.tolist())
     if unread and not durations:
         raise ValueError(f"The annotations of the recordings cannot be read, for example {unread}")
     return durations

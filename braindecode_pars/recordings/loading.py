@@ -19,7 +19,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common import checks, tables, training
 from braindecode_pars._common.findings import Collected, Finding, FindingWarning, collected
 from braindecode_pars._common.subjects import in_corpus, subject_key
-from braindecode_pars.recordings import cutting, search, side_tables
+from braindecode_pars.recordings import cutting, search
 
 log = logging.getLogger(__name__)
 
@@ -161,11 +161,9 @@ def choose_subjects(
     Raises
     ------
     FileNotFoundError
-        If a requested subject has no recording, or if there are no recordings.
+        If a requested subject has no recording, or if ``subjects`` is empty.
     TypeError
         If ``subjects`` is a string.
-    ValueError
-        If ``subjects`` is empty.
 
     Examples
     --------
@@ -179,25 +177,19 @@ def choose_subjects(
     """
     recordings = list(recordings)
     if subjects is None:
-        if not recordings:
-            raise FileNotFoundError(f"{where} contains no recording of this corpus.")
         return recordings
     if isinstance(subjects, str):
         raise TypeError(f"subjects must be a list of subjects, got the string {subjects!r}.")
     # Every requested subject must have a recording, so that misspelled names raise an error.
     subjects = list(subjects)
-    if not subjects:
-        raise ValueError(
-            "subjects is an empty list. Pass at least one subject, or omit subjects to read all "
-            "subjects."
-        )
     all_subjects = list(dict.fromkeys(recording.subject for recording in recordings))
     known = {*all_subjects, *(recording.corpus_subject for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
-    if absent:
+    if absent or not subjects:
         raise FileNotFoundError(
-            f"{where} contains no recording of subject {', '.join(map(str, absent))}. Available "
-            f"subjects: {checks.format_list(list(map(str, all_subjects))) or 'none'}."
+            f"{where} contains no recording of the requested subjects ("
+            f"{', '.join(map(str, absent)) or 'an empty list'}). Available subjects: "
+            f"{checks.format_list(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
     return [r for r in recordings if r.subject in wanted or r.corpus_subject in wanted]
@@ -478,69 +470,6 @@ def split_subjects(
     ends = np.round(np.cumsum(list(shares.values())) * len(shuffled)).astype(int)
     names = np.repeat(list(shares), np.diff(ends, prepend=0)).tolist()
     return dict(zip(shuffled, names, strict=True))
-
-
-def set_splits(
-    windows_ds: BaseConcatDataset, splits: Mapping[Any, str] | str | Path
-) -> BaseConcatDataset:
-    """Assign each recording to a training, validation or test split by its subject.
-
-    The split is stored in the entry ``split`` of the description of each recording.
-    ``PARSClassifier(validation="split")`` and the evaluation protocols use the splits "train",
-    "valid" and "test". ``windows_ds.split("split")`` divides the dataset accordingly.
-
-    Parameters
-    ----------
-    windows_ds : BaseConcatDataset
-        Windows with ``subject`` in the descriptions. The descriptions are changed in place.
-    splits : mapping | path
-        Mapping of subjects to splits, or path of a ``.csv`` or ``.tsv`` file with the columns
-        ``subject`` (or ``participant_id``, as in BIDS) and ``split``. Different spellings, such as
-        "sub-01" and "1", refer to the same subject. A subject may have a corpus prefix, as in
-        "tuab:aaaaaaab".
-
-    Returns
-    -------
-    BaseConcatDataset
-        ``windows_ds`` itself.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ValueError
-        If a subject of ``windows_ds`` has no split or more than one, or if a column is missing in
-        the file.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.recordings.loading import set_splits
-    >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
-    >>> windows = set_splits(windows, {1: "train", 2: "valid", 3: "test"})
-    >>> sorted(windows.split("split"))
-    ['test', 'train', 'valid']
-    """
-    if isinstance(splits, Mapping):
-        split_of = by_subject(splits.items(), "splits")
-    else:
-        split_of = column_by_subject(side_tables.read_table(splits, Path()), "split", str(splits))
-    # Keys of each subject; a name with a corpus prefix takes precedence over the name alone.
-    names = [
-        (subject_key(in_corpus(desc.get("corpus"), desc["subject"])), subject_key(desc["subject"]))
-        for desc in (part.description for part in windows_ds.datasets)
-    ]
-    new_splits = [split_of.get(qualified, split_of.get(name)) for qualified, name in names]
-    assigned = zip(names, new_splits, strict=True)
-    without_split = {name for (_, name), split in assigned if split is None}
-    if without_split:
-        raise ValueError(
-            f"splits lacks subjects of the dataset ({len(without_split)}): "
-            f"{checks.format_list(sorted(without_split))}. Add these subjects to splits, or "
-            "exclude them from the dataset."
-        )
-    windows_ds.set_description({"split": new_splits}, overwrite=True)
-    return windows_ds
 
 
 def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str, str]:

@@ -15,7 +15,6 @@ import numpy as np
 
 from braindecode_pars._common.channel_names import match_channels, other_system
 from braindecode_pars._common.checks import check_positive, format_list
-from braindecode_pars.recordings import channel_facts
 from braindecode_pars.windows import marks
 from braindecode_pars.windows.preprocessing import AVERAGE
 from braindecode_pars.windows.recorded_steps import remember_steps, rename_channels
@@ -90,48 +89,6 @@ def find_electrodes(wanted: Sequence[str], ch_names: Sequence[str]) -> list[str]
             f"{other_system(wanted, ch_names)}"
         )
     return [ch_names[index] for index in indices if index is not None]
-
-
-def drop_other_signals(raw: mne.io.BaseRaw) -> mne.io.BaseRaw:
-    """Drop channels that are not EEG according to type or name, such as ECG, EOG and EMG.
-
-    Parameters
-    ----------
-    raw : Raw
-        Recording; changed in place.
-
-    Returns
-    -------
-    Raw
-        ``raw`` itself.
-
-    Raises
-    ------
-    ValueError
-        If no channel is EEG.
-
-    Warns
-    -----
-    UserWarning
-        If a channel has the type EEG, but the name of another signal.
-
-    Examples
-    --------
-    >>> import mne
-    >>> import numpy as np
-    >>> from braindecode_pars.recordings.preparation import drop_other_signals
-    >>> info = mne.create_info(["C3", "EOG left"], 200.0, ["eeg", "eog"])
-    >>> drop_other_signals(mne.io.RawArray(np.zeros((2, 400)), info, verbose="error")).ch_names
-    ['C3']
-    """
-    eeg = channel_facts.good_eeg(raw.info["chs"], bads=())
-    if not eeg:
-        raise ValueError(
-            f"the recording contains no EEG channel, only {', '.join(raw.ch_names)}. Set the type "
-            "of EEG channels with raw.set_channel_types."
-        )
-    channel_facts.warn_of_other_names(raw.info["chs"])
-    return raw.pick(eeg, verbose="error")
 
 
 def check_filters(

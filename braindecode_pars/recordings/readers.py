@@ -74,11 +74,9 @@ def _read(file: Path, *, preload: bool) -> tuple[mne.io.BaseRaw, channel_facts.F
     if problem := search.why_unreadable(file):
         raise ValueError(problem)
     suffix = file.suffix.lower()
-    if suffix in (".edf", ".bdf"):
-        raw, facts = _read_edf(file, preload=preload)
-        return raw, channel_facts.without_unknown_units(facts)
-    if suffix == ".hea":
-        raw, facts = _read_wfdb(file, preload=preload)
+    if suffix in (".edf", ".bdf", ".hea"):
+        read = _read_wfdb if suffix == ".hea" else _read_edf
+        raw, facts = read(file, preload=preload)
         return raw, channel_facts.without_unknown_units(facts)
     with short_errors(file):
         raw = mne.io.read_raw(file, preload=preload, verbose="warning")

@@ -23,7 +23,7 @@ from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 from braindecode_pars._common.checks import format_list, warn_user
 from braindecode_pars._common.subjects import SubjectKeys
 from braindecode_pars.recordings.cutting import fixed_windows
-from braindecode_pars.recordings.loading import Recording, read_corpus
+from braindecode_pars.recordings.loading import Recording, choose_subjects, read_corpus
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +47,7 @@ class Recipe:
     card : mapping
         Description of the corpus: ``name``, ``version``, number of ``subjects`` and ``classes``.
     recordings : callable
-        Function of the folder and the requested subjects (None for all) that lists the recordings
-        without opening them.
+        Function of the folder that lists the recordings without opening them.
     prepare : callable
         Function of a Recording that returns the preprocessed Raw.
     cut : callable | None
@@ -162,7 +161,7 @@ class Recipe:
         >>> windows = datasets.eegmat.load("eegmat", ["Subject00"], sfreq=128)  # doctest: +SKIP
         """
         finding, cutting = self._divided(self.cut or self.prepare, settings)
-        recordings = self.recordings(path, subjects, **finding)
+        recordings = choose_subjects(self.recordings(path, **finding), subjects, path)
         # Before any file is opened
         included, excluded, absent = self._excluding(recordings, exclude)
         if absent:
@@ -307,7 +306,7 @@ class Recipe:
                 "corpus without labels, for pretraining."
             )
         finding, cutting = self._divided(self.cut, settings)
-        recordings = self.recordings(path, subjects, **finding)
+        recordings = choose_subjects(self.recordings(path, **finding), subjects, path)
         classes = list(self._classes(cutting))
         card = dict(corpus=self.card["name"], version=self.card["version"])
         return ContinuousCorpus(
@@ -364,15 +363,15 @@ class Recipe:
 
     def _with_labels(self, recordings: list[Recording], *, are_requested: bool) -> list[Recording]:
         """Exclude subjects whose labels are not published. Requested subjects raise an error."""
-        labeled = [r for r in recordings if r.description.get("split") != _UNLABELED]
-        if not labeled or (are_requested and len(labeled) < len(recordings)):
-            unlabeled = [str(r.subject) for r in recordings if r not in labeled]
+        unlabeled = [r for r in recordings if r.description.get("split") == _UNLABELED]
+        if unlabeled and (are_requested or len(unlabeled) == len(recordings)):
+            names = format_list([str(recording.subject) for recording in unlabeled])
             raise ValueError(
-                f"No labels are published for subject {format_list(unlabeled)}. Request other "
+                f"No labels are published for subject {names}. Request other "
                 "subjects, or store these subjects without labels for pretraining: "
                 f"braindecode-pars store --recipe {self.name}=FOLDER STORE."
             )
-        return labeled
+        return [r for r in recordings if r.description.get("split") != _UNLABELED]
 
 
 def _unlabeled_windows(

@@ -224,12 +224,8 @@ def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
     events = read_table(table, table.parent)
     if marks_only and "onset" not in events:
         return mne.Annotations([], [], [])
-    for name in ("onset", "trial_type"):
-        if name not in events and not marks_only:
-            raise ValueError(
-                f"{table} must have a column {name!r}, got the columns "
-                f"{checks.format_list([*events])}."
-            )
+    if not marks_only and not events.empty:
+        tables.check_table(events, str(table), ["onset", "trial_type"])
     texts, values = (
         events.reindex(columns=[name])[name].map(tables.label_text, "ignore").astype(object)
         for name in ("trial_type", "value")

@@ -15,7 +15,7 @@ from torch.utils.data import ConcatDataset
 
 from braindecode_pars._common import channel_names, checks, files, subjects
 from braindecode_pars.recordings import folders, preparation, readers, recipe, search
-from braindecode_pars.recordings.braindecode_zarr import find_zarr, read_zarr
+from braindecode_pars.recordings.braindecode_zarr import is_zarr, read_zarr
 from braindecode_pars.recordings.channel_facts import good_eeg
 from braindecode_pars.recordings.side_tables import tables_beside
 from braindecode_pars.signal_store.index import DTYPES, UNLABELED, label_rows
@@ -371,10 +371,9 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):
         folder = Path(recordings).expanduser()
-        zarr = find_zarr(folder)
-        if zarr is None:
+        if not is_zarr(folder):
             return _files_of(folder, search.subject_finder(subject))
-        recordings = read_zarr(zarr, preload=False)
+        recordings = read_zarr(folder)
     if subject is not None:
         raise TypeError(
             "subject= is only supported for a folder of files. For a dataset, the subject is the "

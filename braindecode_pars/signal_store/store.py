@@ -164,9 +164,9 @@ class SignalStore:
             stored as the segments between its gaps, so that no crop or window contains a gap. The
             names of the segments have the suffixes #1, #2 and so on.
 
-            A folder with a Zarr dataset of braindecode, such as a download from the Hugging Face
-            Hub, is read as this dataset, with its windows and preprocessing (requires the extra
-            ``zarr``). Braindecode writes an uncompressed copy to a temporary folder.
+            A Zarr folder of braindecode, such as the folder ``dataset.zarr`` in a download from the
+            Hugging Face Hub, is read as this dataset, with its windows and preprocessing (requires
+            the extra ``zarr``). Braindecode writes an uncompressed copy to a temporary folder.
         dtype : "int16" | "float32"
             Type of the stored samples. With int16, the range of a channel in the recording has
             65,534 steps, and the maximum error of a sample is half a step. If rare artifacts are so
@@ -637,11 +637,10 @@ class SignalStore:
         """Write the store as a dataset of braindecode in Zarr format, without a network.
 
         The dataset consists of the labeled windows, or of the recordings if the store has no
-        labels. :meth:`create` and :func:`datasets.load <braindecode_pars.datasets.load>` read it
-        from the folder; braindecode reads it with ``pull_from_hub`` if it was uploaded as
-        ``dataset.zarr``. Samples in volts (single precision), channels and their positions,
-        descriptions, labels and window positions are unchanged. The preprocessing is not written,
-        so it is unknown when the dataset is read.
+        labels. :meth:`create` reads it from the folder; braindecode reads it with
+        ``pull_from_hub`` if it was uploaded as ``dataset.zarr``. Samples in volts (single
+        precision), channels and their positions, descriptions, labels and window positions are
+        unchanged. The preprocessing is not written, so it is unknown when the dataset is read.
 
         Parameters
         ----------

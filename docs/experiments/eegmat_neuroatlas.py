@@ -34,8 +34,12 @@ from sklearn.pipeline import make_pipeline
 from stored_table import store_table
 
 from braindecode_pars import PARSEmbedder, as_sklearn, datasets
+from braindecode_pars._common import computing
+from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.evaluation import ChannelFeatures, LogBandPower, SpatialCovariance
 from braindecode_pars.evaluation.benchmarks import neuroatlas
+from braindecode_pars.models.space_time import signal_tokens
+from braindecode_pars.windows import Windows
 from braindecode_pars.windows.convert import as_windows
 
 MEASURED = Path(__file__).parents[1] / "measured" / "neuroatlas"
@@ -78,6 +82,22 @@ SAMPLE = "bundled sample, 0.5 to 45 Hz"
 EXPECTED = Path(__file__).parents[2] / "tests" / "evaluation" / "neuroatlas_bench.json"
 MEAN, CONCATENATED, NONE = "mean", "concatenated", ""
 NO_CONTROL, ADDED_RHYTHM = "none", "added rhythm"
+
+
+class ConcatenatedTokens(PARSEmbedder):
+    """Embedder whose features are the concatenated tokens of all channels and patches of a window.
+
+    NeuroAtlas calls these features "token flattening". The tokens are ordered by channel, and by
+    time within a channel. ``pooling`` is not used.
+    """
+
+    def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
+        tokens, encoder, device = [], self.encoder_.eval(), torch.device("cpu")
+        with computing.usual_torch(gradients=False):
+            for batch, _ in windows_estimator.batches(windows, encoder.patch_size, device):
+                part = signal_tokens(encoder, batch.flatten(0, 1), self.layer)
+                tokens.append(part.reshape(len(batch), -1))
+        return {"features": windows_estimator.check_finite(torch.cat(tokens)).numpy()}
 
 
 def read(eeg: Path, band: str, *, rhythm: bool = False, **settings: Any) -> BaseConcatDataset:
@@ -189,7 +209,7 @@ def score(out: Path, eeg: Path, band: str, tokens: str, control: str = NO_CONTRO
         run(method, NONE, None, 0, source, None)
     groups = groups_of(windows)
     for method, seed, arguments, test in sources(out, band, groups, control):
-        kind = PARSEmbedder if tokens == MEAN else neuroatlas.ConcatenatedTokens
+        kind = PARSEmbedder if tokens == MEAN else ConcatenatedTokens
         pooling = "mean" if tokens == MEAN else "channels"
         source = kind(pooling=pooling, verbose=0, device="cpu", **arguments)
         part = groups.index(test) if test in groups else 0

@@ -181,10 +181,10 @@ def test_files_of_the_same_subject_ask_for_the_subject(tmp_path):
 
 def test_a_subject_has_one_unicode_form(tmp_path):
     """macOS writes "ö" as two characters, other systems as one."""
-    named(tmp_path, "Jo\u0308rg_1", "J\xf6rg_2")
+    table = labeled(named(tmp_path, "Jo\u0308rg_1", "J\xf6rg_2")).drop(columns="subject")
     for subject in ("([^/]+)_[0-9]", lambda path: path.name.partition("_")[0]):
-        recordings = folder.recordings(tmp_path, subject=subject)
-        assert [recording.subject for recording in recordings] == ["J\xf6rg"] * 2
+        windows = folder.load(tmp_path, labels=table, subject=subject, **KEEP)
+        assert windows.description["subject"].tolist() == ["J\xf6rg"] * 2
 
 
 def test_labels_in_a_table_of_subjects(tmp_path, caplog):

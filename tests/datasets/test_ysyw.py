@@ -78,7 +78,7 @@ def test_labeled_subjects_are_divided(challenge, labeled):
     assert any({s: other[s] for s in splits} != splits for other in others)
     # The division does not depend on the chosen subjects.
     for subject in ("tr03-0002", "tr03-0005"):
-        (alone,) = ysyw.recordings(challenge, [subject])
+        (alone,) = ysyw.RECIPE.labeled(challenge, [subject]).recordings
         assert alone.description["split"] == splits[subject]
 
 

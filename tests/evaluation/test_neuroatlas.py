@@ -102,9 +102,13 @@ def test_the_transformer_is_fitted_on_training_subjects_only(sample):
     assert len(excluded) == 4
 
 
-def test_concatenated_tokens_average_to_the_features_of_the_embedder(sample):
+def test_concatenated_tokens_average_to_the_features_of_the_embedder(sample, monkeypatch):
+    """The script of the results has the features that NeuroAtlas calls token flattening."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs" / "experiments")
+    from eegmat_neuroatlas import ConcatenatedTokens
+
     X = sample[0][:3]
-    tokens = neuroatlas.ConcatenatedTokens(encoder="small", verbose=0).fit_transform(X)
+    tokens = ConcatenatedTokens(encoder="small", verbose=0).fit_transform(X)
     tokens = tokens.reshape(3, 8, 10, 128)  # windows, channels, seconds, features
     expected = PARSEmbedder(encoder="small", verbose=0).fit(X).transform(X).reshape(3, 8, 128)
     np.testing.assert_allclose(tokens.mean(axis=2), expected, atol=1e-5)

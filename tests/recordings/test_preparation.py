@@ -12,7 +12,6 @@ from braindecode_pars.recordings.loading import Recording
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
     check_filters,
-    drop_other_signals,
     filter_and_resample,
     pick_electrodes,
     set_reference,
@@ -59,15 +58,6 @@ def test_channels_have_the_requested_order():
     pick_electrodes(raw, ["C3", "Cz"])
     assert raw.ch_names == ["C3", "Cz"]
     assert raw.get_data()[:, 0].tolist() == [2, 0]
-
-
-def test_signals_other_than_eeg_are_dropped():
-    raw = recording(np.zeros((4, 100)), names=["Fc5.", "ECG", "C3", "X1"])
-    raw.set_channel_types({"X1": "eog"}, verbose="error")
-    with pytest.warns(UserWarning, match="^ECG: "):  # X1 has another type
-        assert drop_other_signals(raw).ch_names == ["Fc5.", "C3"]
-    with pytest.raises(ValueError, match="no EEG channel, only ECG"):
-        drop_other_signals(recording(np.zeros((1, 100)), names=["ECG"]))
 
 
 def test_missing_and_duplicate_channels_are_named():

@@ -11,17 +11,14 @@ from support.own_recipe import RECIPE
 from support.recording_files import read
 
 from braindecode_pars.datasets import RECIPES
-from braindecode_pars.datasets.simulated import sleep
 from braindecode_pars.recordings.loading import (
     Recording,
     find_recordings,
     read_corpus,
-    set_splits,
     split_subjects,
 )
 from braindecode_pars.recordings.recipe import without_left_out
 from braindecode_pars.signal_store import SignalStore
-from braindecode_pars.windows.convert import as_windows
 
 
 @pytest.fixture
@@ -176,35 +173,3 @@ def test_sizes_of_the_splits_in_the_paper():
     assert Counter(splits.values()) == {"train": 596, "valid": 199, "test": 199}
     assert split_subjects([*reversed(subjects), *subjects], SHARES, seed=4) == splits
     assert split_subjects(subjects, SHARES, seed=0) != splits
-
-
-def test_splits_of_a_file_are_set_by_any_spelling_of_a_subject(tmp_path):
-    windows = sleep(n_subjects=3, hours=0.1, n_chans=1)
-    (tmp_path / "participants.tsv").write_text(
-        "participant_id\tage\tsplit\nsub-01\t3\ttrain\nsub-02\t4\tvalid\nsub-03\t5\ttest\n"
-    )
-    set_splits(windows, tmp_path / "participants.tsv")
-    assert [part.description["split"] for part in windows.datasets] == ["train", "valid", "test"]
-    # A second call replaces the first one.
-    set_splits(windows, {1: "test", 2: "train", 3: "train"})
-    assert as_windows(windows).splits[::12].tolist() == ["test", "train", "train"]
-
-
-def test_names_with_the_corpus_in_front_are_the_same_subjects():
-    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
-    windows.set_description(
-        {"subject": ["aaaaaaab", "aaaaaaac"], "corpus": ["tuab"] * 2}, overwrite=True
-    )
-    splits = {"tuab:aaaaaaab": "train", "tuab:aaaaaaac": "test"}
-    set_splits(windows, splits)
-    assert list(windows.description["split"]) == ["train", "test"]
-    with pytest.raises(ValueError, match="aaaaaaab, aaaaaaac"):
-        set_splits(windows, {f"ysyw:{name[5:]}": split for name, split in splits.items()})
-
-
-def test_splits_that_cannot_be_set():
-    windows = sleep(n_subjects=2, hours=0.1, n_chans=1)
-    with pytest.raises(ValueError, match=r"\(1\): 2\."):
-        set_splits(windows, {1: "train"})
-    with pytest.raises(ValueError, match=r"01: 'train' and 'test'"):
-        set_splits(windows, {1: "train", "01": "test"})

@@ -14,7 +14,7 @@ from braindecode.datasets import BaseConcatDataset, RawDataset
 from support.labeled_stores import check_equal
 
 from braindecode_pars import datasets
-from braindecode_pars.recordings.braindecode_zarr import find_zarr, write_zarr
+from braindecode_pars.recordings.braindecode_zarr import read_zarr, write_zarr
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows.convert import as_windows
 from braindecode_pars.windows.preprocessing import Preprocessing
@@ -48,11 +48,10 @@ def store(nights, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def written(store, tmp_path_factory):
-    """Folder of a dataset, as it is downloaded from the Hub."""
-    root = tmp_path_factory.mktemp("hub")
-    (root / "format_info.json").touch()
-    store.to_zarr(root / "sourcedata" / "braindecode" / "dataset.zarr")
-    return root
+    """Folder of a dataset that a store wrote."""
+    folder = tmp_path_factory.mktemp("hub") / "sourcedata" / "dataset.zarr"
+    store.to_zarr(folder)
+    return folder
 
 
 def test_a_store_is_restored_from_the_dataset_that_it_wrote(store, written, tmp_path):
@@ -68,17 +67,14 @@ def test_a_store_is_restored_from_the_dataset_that_it_wrote(store, written, tmp_
 
 def test_the_dataset_is_that_of_braindecode(store, written):
     """Read by braindecode alone, with the same windows and metadata."""
-    folder = find_zarr(written)
-    dataset = BaseConcatDataset._load_from_zarr_inline(folder, preload=True)
+    dataset = BaseConcatDataset._load_from_zarr_inline(written, preload=True)
     check_equal(dataset, store.labeled_windows())
     expected = store.labeled_windows().get_metadata()
     assert dataset.get_metadata().to_dict("list") == expected.to_dict("list")
 
 
-@pytest.mark.parametrize("preload", [True, False])
-def test_the_windows_of_a_folder_are_loaded_as_labeled_windows(store, written, preload, capsys):
-    settings = {} if preload else dict(preload=False)
-    windows = datasets.load(written, **settings)
+def test_the_windows_of_a_folder_are_read_as_labeled_windows(store, written, capsys):
+    windows = read_zarr(written)
     check_equal(windows, store.labeled_windows())
     read, expected = as_windows(windows), as_windows(store.labeled_windows())
     assert read.y.tolist() == expected.y.tolist()
@@ -107,7 +103,7 @@ def test_the_samples_of_a_replaced_dataset_are_read(nights, tmp_path):
         night = BaseConcatDataset([nights.datasets[number]])
         expected = SignalStore.create(tmp_path / f"{number}", night, dtype="float32", verbose=0)
         expected.to_zarr(folder)
-        part = datasets.load(folder, preload=False).datasets[0]
+        part = read_zarr(folder).datasets[0]
         np.testing.assert_array_equal(part[0][0], expected.labeled_windows()[0][0])
         # A recording without its dataset can be passed to other processes.
         assert pickle.loads(pickle.dumps(part))[0][0].tolist() == part[0][0].tolist()
@@ -119,7 +115,7 @@ def test_an_existing_folder_is_not_replaced_and_a_failed_call_leaves_nothing(
     store, written, tmp_path, monkeypatch
 ):
     with pytest.raises(FileExistsError, match=r"dataset\.zarr"):
-        store.to_zarr(find_zarr(written))
+        store.to_zarr(written)
     save = BaseConcatDataset._convert_to_zarr_inline
 
     def fail(self, path, **options):
@@ -142,10 +138,10 @@ def test_labels_that_would_be_read_as_another_value_are_refused(store, label, tm
     for part in windows.datasets:
         part.metadata["target"] = names_of_labels
     write_zarr(windows, tmp_path / "dataset.zarr")
-    assert datasets.load(tmp_path / "dataset.zarr").datasets[1].y == names_of_labels
+    assert read_zarr(tmp_path / "dataset.zarr").datasets[1].y == names_of_labels
 
 
 def test_the_error_without_zarr_names_the_extra(written, monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
     with pytest.raises(ImportError, match=r"braindecode_pars\[zarr\]"):
-        datasets.load(written)
+        read_zarr(written)

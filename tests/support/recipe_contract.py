@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from braindecode_pars import datasets
+from braindecode_pars.recordings.loading import choose_subjects
 from support.labeled_stores import check_same_windows
 
 
@@ -50,7 +51,7 @@ class RecipeContract:
         assert len(subjects) == 2
         assert {recording.description["corpus"] for recording in recordings} == {self.name}
         for chosen in (subjects[1], f"{self.name}:{subjects[1]}"):
-            selected = self.recipe.recordings(corpus, [chosen])
+            selected = choose_subjects(recordings, [chosen], corpus)
             assert {recording.subject for recording in selected} == {subjects[1]}
         with pytest.raises(FileNotFoundError, match=rf"nobody.* {subjects[0]}"):
             self.module.load(corpus, ["nobody"])

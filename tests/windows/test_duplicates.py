@@ -103,9 +103,10 @@ def test_flat_and_tiny_windows_are_not_compared():
 
 
 def shared_samples(train, test):
-    """Return the rows of training and test windows that share samples, and their shifts."""
-    shared = find_shared_samples(as_windows([*train, *test]), len(train))
-    return {test - len(train): pair for test, pair in shared.items()}
+    """Return the numbers of test windows that share samples with a training window."""
+    return {
+        row - len(train) for row in find_shared_samples(as_windows([*train, *test]), len(train))
+    }
 
 
 @pytest.mark.parametrize("factor", [1, -1e-6])
@@ -119,10 +120,9 @@ def test_windows_with_shared_samples_are_found_at_any_shift(factor):
     shared = shared_samples(train, test)
     for row, (recording, start) in enumerate(places[15:]):
         shifts = [start - first for i, first in places[:15] if i == recording]
-        assert row in shared or min(map(abs, shifts), default=400) > 200
-        if row in shared:
-            other, shift = shared[row]
-            assert places[other] == (recording, start - shift)
+        shortest = min(map(abs, shifts), default=400)
+        assert row in shared or shortest > 200
+        assert row not in shared or shortest < 400
     assert 3 < len(shared) < 15
 
 
@@ -134,10 +134,10 @@ def test_band_limited_copies_are_found(shift):
     train = [signal[:, i * 400 : (i + 1) * 400] for i in range(8)]
     test = [-3 * signal[:, i * 400 + shift : (i + 1) * 400 + shift] for i in range(8)]
     other = noise[:, ::-1][:, :400]
-    assert shared_samples(train[:7], [*test[:6], other]) == {i: (i, shift) for i in range(6)}
+    assert shared_samples(train[:7], [*test[:6], other]) == {*range(6)}
 
 
-@pytest.mark.parametrize(("n_times", "shared"), [(64, {}), (65, {0: (3, 0)}), (500, {0: (3, 0)})])
+@pytest.mark.parametrize(("n_times", "shared"), [(64, set()), (65, {0}), (500, {0})])
 def test_copies_of_windows_of_65_samples_are_found(n_times, shared):
     windows = np.random.default_rng(0).normal(size=(6, 1, n_times))
     assert shared_samples(windows[:4], windows[3:]) == shared
@@ -150,7 +150,7 @@ def test_what_an_amplifier_adds_to_all_windows_is_no_shared_sample(shared):
         [x[:, i : i + 500] for x in part for i in range(0, 6000, 500)]
         for part in (windows[:3], windows[3:])
     )
-    assert shared_samples(train, test) == {}
+    assert shared_samples(train, test) == set()
 
 
 def test_low_pass_filtered_windows_of_a_high_rate_share_no_samples():
@@ -159,4 +159,4 @@ def test_low_pass_filtered_windows_of_a_high_rate_share_no_samples():
     rng = np.random.default_rng(0)
     slow = np.cumsum(np.cumsum(rng.normal(size=(80, 1, 2000)), axis=2), axis=2)
     windows = slow - slow.mean(axis=2, keepdims=True) + np.sin(2 * np.pi * 3 * times)
-    assert shared_samples(windows[:40], windows[40:]) == {}
+    assert shared_samples(windows[:40], windows[40:]) == set()

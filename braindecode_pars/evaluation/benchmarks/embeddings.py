@@ -45,8 +45,8 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
           the corpus, if it is known), ``recording_id``, ``session_id``, ``epoch_index``,
           ``window_start_s`` (in seconds) and ``label``. ``epoch_index`` is the number of the window
           in its recording, ordered by start. If starts are unknown, the windows keep their order;
-        - ``metadata.json``: name of the encoder (``checkpoint_id``), channels, sampling rate in Hz,
-          preprocessing (``filter_provenance``), and names of the classes.
+        - ``metadata.json``: name of the encoder (``checkpoint_id``), preprocessing
+          (``filter_provenance``), and names of the classes.
 
     Raises
     ------
@@ -110,8 +110,6 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     metadata = {
         "checkpoint_id": name,
         "embedding_key": f"{type(transformer).__name__}.transform",
-        "channels": [ch["ch_name"] for ch in windows.chs_info or ()],
-        "sampling_rate": windows.sfreq,
         "filter_provenance": str(preprocessing.agreed({*windows.column("preprocessing")})),
         "label_names": label_names,
     }

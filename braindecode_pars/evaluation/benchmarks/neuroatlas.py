@@ -11,20 +11,17 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from sklearn.base import clone
 from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import train_test_split
 
-from braindecode_pars._common import computing, tables
+from braindecode_pars._common import tables
 from braindecode_pars.baselines.linear_probe import LinearProbe, logistic_regression
-from braindecode_pars.baselines.window_features import NamedFeatures
-from braindecode_pars.estimators import PARSEmbedder, transformers, windows_estimator
+from braindecode_pars.estimators import transformers, windows_estimator
 from braindecode_pars.estimators.windows_classifier import LabelPredictor
 from braindecode_pars.evaluation.protocols import leave_one_subject_out
 from braindecode_pars.evaluation.splitting import in_order
-from braindecode_pars.models.space_time import signal_tokens
-from braindecode_pars.windows import Windows, convert
+from braindecode_pars.windows import convert
 from braindecode_pars.windows.labels import training_classes, where_labeled
 
 #: Arguments of ``datasets.eegmat.load`` for the preprocessing of NeuroAtlas with its default band,
@@ -49,9 +46,8 @@ class NeuroAtlasProbe(LabelPredictor):
     ----------
     transformer : transformer
         Required: a transformer of windows, such as :class:`~braindecode_pars.PARSEmbedder` with
-        ``pooling="mean"``, :class:`ConcatenatedTokens` or
-        :class:`~braindecode_pars.evaluation.LogBandPower`. A clone is fitted on the subjects that
-        are not validation subjects.
+        ``pooling="mean"``, or :class:`~braindecode_pars.evaluation.LogBandPower`. A clone is fitted
+        on the subjects that are not validation subjects.
     unlabeled_label : hashable | None
         Label of unlabeled windows, which are not used; see
         :class:`~braindecode_pars.PARSClassifier`.
@@ -134,52 +130,6 @@ class NeuroAtlasProbe(LabelPredictor):
         return self
 
     _predictions = LinearProbe._predictions
-
-
-class ConcatenatedTokens(PARSEmbedder):
-    """Embedder whose features are the concatenated tokens of all channels and patches of a window.
-
-    NeuroAtlas calls these features "token flattening". The mean of the tokens is computed by
-    :class:`~braindecode_pars.PARSEmbedder` with ``pooling="mean"``.
-
-    Parameters
-    ----------
-    pooling
-        Not used. The tokens are ordered by channel, and by time within a channel.
-    pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
-patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
-pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
-weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir, layer
-        As in :class:`~braindecode_pars.PARSEmbedder`, with an encoder of single channels. The
-        tokens are computed on the CPU.
-
-    Examples
-    --------
-    >>> from braindecode_pars import datasets
-    >>> from braindecode_pars.evaluation.benchmarks.neuroatlas import ConcatenatedTokens
-    >>> windows = datasets.simulated.sleep(n_subjects=1, hours=0.1, n_chans=2)
-    >>> tokens = ConcatenatedTokens(None, embed_dim=8, random_state=0, verbose=0)
-    >>> tokens.fit_transform(windows).shape  # 2 channels, 30 patches of 1 s
-    (12, 480)
-    >>> tokens.get_feature_names_out()[8].partition("_")[2]
-    'patch1_0'
-    """
-
-    get_feature_names_out = NamedFeatures.get_feature_names_out
-
-    @property
-    def features_(self) -> list[str]:
-        """Names of the features of a channel: number of the patch, and dimension of its token."""
-        n_patches = (self.n_times_ or 0) // self.encoder_.patch_size
-        return [f"patch{i}_{j}" for i in range(n_patches) for j in range(self.encoder_.embed_dim)]
-
-    def _embedded(self, windows: Windows) -> dict[str, np.ndarray]:
-        tokens, encoder, device = [], self.encoder_.eval(), torch.device("cpu")
-        with computing.usual_torch(gradients=False):
-            for batch, _ in windows_estimator.batches(windows, encoder.patch_size, device):
-                part = signal_tokens(encoder, batch.flatten(0, 1), self.layer)
-                tokens.append(part.reshape(len(batch), -1))
-        return {"features": windows_estimator.check_finite(torch.cat(tokens)).numpy()}
 
 
 def neuroatlas_scores(
