@@ -56,8 +56,14 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
     # Medians over the channels that are not flat: the standard deviation, and the absolute mean
     # divided by it.
     statistics = []
-    for window in windows:
-        window = np.asarray(window, dtype=float)
+    arrays = [np.asarray(window, dtype=float) for window in windows]
+    if len({window.shape for window in arrays}) == 1 and arrays[0].size:  # faster than a loop
+        stacked = np.stack(arrays)
+        if (np.ptp(stacked, axis=-1) > 0).all():
+            deviations, means = stacked.std(axis=-1), stacked.mean(axis=-1)
+            medians = np.median(deviations, axis=1), np.median(np.abs(means) / deviations, axis=1)
+            statistics, arrays = list(zip(*medians, strict=True)), []
+    for window in arrays:
         varies = np.ptp(window, axis=1) > 0 if window.size else np.zeros(len(window), bool)
         if varies.any():
             deviation, mean = window[varies].std(axis=1), window[varies].mean(axis=1)
@@ -146,7 +152,8 @@ def warn_of_amplitudes(windows: Windows) -> None:
         are flat.
     """
     is_stored = windows.shapes is not None
-    checked_windows = {int(i): windows[int(i)] for i in evenly_spaced(len(windows), N_WINDOWS)}
+    positions = evenly_spaced(len(windows), N_WINDOWS)
+    checked_windows = dict(zip(positions.tolist(), windows.read(positions), strict=True))
     scale = agreed(windows.recordings["preprocessing"]).scale
     if not is_stored and (problem := amplitude_problem(checked_windows.values(), scale)):
         findings.warn(problem)
@@ -207,8 +214,13 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
     AmplitudeRange | None
         Range of the amplitudes of channels that are not flat. None if all channels are flat.
     """
-    positions = evenly_spaced(len(windows), N_WINDOWS_IN_RANGE).tolist()
-    log_amplitudes = {i: log_amplitudes_of(windows[i], both=compare) for i in positions}
+    positions = evenly_spaced(len(windows), N_WINDOWS_IN_RANGE)
+    blocks = np.split(positions, range(N_WINDOWS, len(positions), N_WINDOWS))
+    log_amplitudes = {
+        int(i): log_amplitudes_of(window, both=compare)
+        for block in blocks
+        for i, window in zip(block, windows.read(block), strict=True)
+    }
     if compare:
         warn_of_amplitude_outliers(windows, log_amplitudes)
     amplitudes = 10 ** np.concatenate([values[0] for values in log_amplitudes.values()])

@@ -25,7 +25,7 @@ def regressor(**arguments) -> PARSRegressor:
 
 
 #: A fit that learns in a second, of 100-Hz windows of two channels.
-QUICK = dict(pretext=None, sfreq=100.0, finetune_epochs=20, finetune_lr=0.01, validation=0)
+QUICK = dict(pretext=None, sfreq=100.0, finetune_epochs=14, finetune_lr=0.01, validation=0)
 
 
 def windows_of_rhythm(y):
@@ -42,11 +42,6 @@ def rhythm():
     """Windows of six subjects, and a target of each window."""
     y = np.random.default_rng(1).normal(170, 20, size=96)
     return windows_of_rhythm(y), y, np.arange(96) % 6
-
-
-@pytest.fixture(scope="module")
-def nights(few_windows):
-    return few_windows
 
 
 @pytest.fixture(scope="module")
