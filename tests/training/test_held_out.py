@@ -189,6 +189,9 @@ def test_minutes_end_training(short, tiny, monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
     net = trained(short, tiny, minutes=1.0)
     assert len(net.history) == 10
+    schedule = dict(net.callbacks_)["HeldOutSchedule"]
+    schedule.on_train_begin(net, schedule.held_out)  # as a run that resumes: all epochs count
+    assert next(now) - schedule.begin_ == pytest.approx(6 + sum(net.history[:, "dur"]), abs=1e-9)
 
 
 def test_measurements_are_rare_and_the_last_epoch_has_one(short, tiny, monkeypatch):
