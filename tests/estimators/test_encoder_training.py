@@ -177,7 +177,7 @@ def test_a_pretrained_encoder_is_frozen_with_few_subjects_and_fine_tuned_with_ma
     assert few.fine_tuning_["freeze_encoder"] is True
     assert equal(few.encoder_.state_dict(), given.state_dict(), "")
     states = States()
-    given, many = fit_given(MIN_SUBJECTS, finetune_epochs=2, callbacks=[states])
+    given, many = fit_given(MIN_SUBJECTS, callbacks=[states])
     chosen = dict(freeze_encoder=False, head_epochs=1, encoder_lr_factor=(0.01, 0.1))
     assert many.fine_tuning_ == chosen | {"head": "attention"}  # no electrode is known
     assert equal(states.states[1], states.states[0], "encoder.")

@@ -25,7 +25,7 @@ def regressor(**arguments) -> PARSRegressor:
 
 
 #: A fit that learns in a second, of 100-Hz windows of two channels.
-QUICK = dict(pretext=None, sfreq=100.0, finetune_epochs=14, finetune_lr=0.01, validation=0)
+QUICK = dict(pretext=None, sfreq=100.0, finetune_epochs=20, finetune_lr=0.01, validation=0)
 
 
 def windows_of_rhythm(y):

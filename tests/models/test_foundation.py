@@ -310,7 +310,7 @@ def test_warning_if_pretraining_subjects_are_unknown(tmp_path, subjects):
 
 @pytest.fixture
 def subjects():
-    return first_samples(datasets.simulated.sleep(n_subjects=3, hours=0.05, n_chans=2), 300)
+    return first_samples(datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2), 300)
 
 
 def test_methods_by_name(tmp_path):
