@@ -43,8 +43,7 @@ ALLOWED = re.compile(
 )
 
 #: Names that do not say what a variable holds.
-VAGUE = {"found", "given", "own", "told", "kept", "left", "each", "one", "those", "how"}
-VAGUE |= {"far", "rest", "most", "few"}
+VAGUE = {*"found given own told kept left each one those how far rest most few".split()}
 #: Such a name where a variable may be set. Only files with one are parsed, to be fast.
 SET = re.compile(rf"\b(?:{'|'.join(VAGUE)})\b\s*(?:[^\w\s.(\"'`;]|in\b|$)", re.MULTILINE)
 
