@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.exceptions import ConvergenceWarning
+from torch.nn.parallel import DistributedDataParallel
 
 from braindecode_pars._common import (
     checks,
@@ -194,6 +195,12 @@ def pretrain(
     return folder.path
 
 
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages that affect the results."""
+    return {name: version(name) for name in _PACKAGES}
+
+
 def _train(
     steps: Steps,
     task: base.PretextTask,
@@ -217,7 +224,7 @@ def _train(
             "processes": accelerator.num_processes,
             "device": computing.device_name(accelerator.device),
             "python": platform.python_version(),
-            "versions": {name: version(name) for name in _PACKAGES},
+            "versions": dict(_versions()),
         }
         folder.begin_session(session)
     if verbose and is_main:
@@ -453,7 +460,9 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
     @property
     def task_(self) -> Any:
-        return self.accelerator.unwrap_model(self.module_)
+        # accelerate's unwrap_model takes a millisecond: it searches for optional packages.
+        is_wrapped = isinstance(self.module_, DistributedDataParallel)
+        return self.module_.module if is_wrapped else self.module_
 
     @property
     def compute_device(self) -> torch.device:

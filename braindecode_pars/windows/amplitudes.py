@@ -56,8 +56,14 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
     # Medians over the channels that are not flat: the standard deviation, and the absolute mean
     # divided by it.
     statistics = []
-    for window in windows:
-        window = np.asarray(window, dtype=float)
+    arrays = [np.asarray(window, dtype=float) for window in windows]
+    if len({window.shape for window in arrays}) == 1 and arrays[0].size:  # faster than a loop
+        stacked = np.stack(arrays)
+        if (np.ptp(stacked, axis=-1) > 0).all():
+            deviations, means = stacked.std(axis=-1), stacked.mean(axis=-1)
+            medians = np.median(deviations, axis=1), np.median(np.abs(means) / deviations, axis=1)
+            statistics, arrays = list(zip(*medians, strict=True)), []
+    for window in arrays:
         varies = np.ptp(window, axis=1) > 0 if window.size else np.zeros(len(window), bool)
         if varies.any():
             deviation, mean = window[varies].std(axis=1), window[varies].mean(axis=1)
@@ -146,7 +152,8 @@ def warn_of_amplitudes(windows: Windows) -> None:
         are flat.
     """
     is_stored = windows.shapes is not None
-    checked_windows = {int(i): windows[int(i)] for i in evenly_spaced(len(windows), N_WINDOWS)}
+    positions = evenly_spaced(len(windows), N_WINDOWS)
+    checked_windows = dict(zip(positions.tolist(), windows.read(positions), strict=True))
     scale = agreed(windows.recordings["preprocessing"]).scale
     if not is_stored and (problem := amplitude_problem(checked_windows.values(), scale)):
         findings.warn(problem)
@@ -207,8 +214,13 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
     AmplitudeRange | None
         Range of the amplitudes of channels that are not flat. None if all channels are flat.
     """
-    positions = evenly_spaced(len(windows), N_WINDOWS_IN_RANGE).tolist()
-    log_amplitudes = {i: log_amplitudes_of(windows[i], both=compare) for i in positions}
+    positions = evenly_spaced(len(windows), N_WINDOWS_IN_RANGE)
+    blocks = np.split(positions, range(N_WINDOWS, len(positions), N_WINDOWS))
+    log_amplitudes = {
+        int(i): log_amplitudes_of(window, both=compare)
+        for block in blocks
+        for i, window in zip(block, windows.read(block), strict=True)
+    }
     if compare:
         warn_of_amplitude_outliers(windows, log_amplitudes)
     amplitudes = 10 ** np.concatenate([values[0] for values in log_amplitudes.values()])
@@ -272,8 +284,27 @@ def find_outlier_recordings(
     >>> find_outlier_recordings(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
     ['c']
     """
-    median = log_amplitudes[np.isfinite(log_amplitudes)].median()
-    return log_amplitudes.index[(log_amplitudes - median).abs() > np.log10(factor)]
+    return log_amplitudes.index[_are_outliers(log_amplitudes.to_numpy(), factor)]
+
+
+def _are_outliers(log_amplitudes: np.ndarray, factor: float) -> np.ndarray:
+    """Return which values differ by more than a factor from the median of the finite values."""
+    median = _median(log_amplitudes[np.isfinite(log_amplitudes)])
+    return np.abs(log_amplitudes - median) > np.log10(factor)
+
+
+def _median(values: np.ndarray) -> np.ndarray:
+    """Return the median over the rows without NaN; NaN if there is no other value.
+
+    For the small arrays here, this takes a tenth of the time of ``numpy.nanmedian`` or pandas.
+    """
+    empty = np.full((1, *values.shape[1:]), np.nan)
+    ordered = np.sort(np.concatenate([values, empty]), axis=0)
+    n = np.count_nonzero(~np.isnan(ordered), axis=0)
+    lower, upper = (
+        np.take_along_axis(ordered, np.asarray(i)[None], axis=0)[0] for i in ((n - 1) // 2, n // 2)
+    )
+    return (lower + upper) / 2
 
 
 def find_outlier_channels(
@@ -288,17 +319,15 @@ def find_outlier_channels(
     ch_names : sequence of str
         Names of the channels. If empty, channels are named "row 0", "row 1", ...
     """
-    recorded, referenced = (
-        pd.DataFrame([values[row] for values in log_amplitudes]) for row in (0, 1)
-    )
-    log_amplitude = float(recorded.median(axis=1).median())
+    recorded, referenced = np.stack(log_amplitudes, axis=1)  # (n_windows, n_chans)
+    log_amplitude = float(_median(_median(recorded.T)))
     if log_amplitude < np.log10(LOWEST):  # channels then differ by the rounding in the file
         return log_amplitude, []
-    recorded = recorded.dropna(how="all").fillna(-np.inf)
-    outliers = (
-        find_outlier_recordings(table.median(), _CHANNEL_FACTOR) for table in (recorded, referenced)
-    )
-    rows = sorted(set().union(*outliers))
+    is_flat = np.isnan(recorded)
+    recorded = np.where(is_flat, -np.inf, recorded)[~is_flat.all(axis=1)]
+    medians = _median(recorded), _median(referenced)
+    is_outlier = np.any([_are_outliers(values, _CHANNEL_FACTOR) for values in medians], axis=0)
+    rows = np.flatnonzero(is_outlier).tolist()
     return log_amplitude, [ch_names[i] if ch_names else f"row {i}" for i in rows]
 
 

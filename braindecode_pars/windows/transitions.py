@@ -87,17 +87,22 @@ class Transitions:
             None if there are no consecutive windows.
         """
         codes, table = windows.labels, windows.table
-        known = table["stop"] >= 0
-        places = table[["recording"]].assign(
-            code=codes,
-            start=table["start"].where(known, table["item"]),
-            stop=table["stop"].where(known, table["item"] + 1),
-        )
-        pairs = places.merge(places, left_on=["recording", "stop"], right_on=["recording", "start"])
-        if pairs.empty:
+        known = table["stop"].to_numpy() >= 0
+        items = table["item"].to_numpy()
+        starts = np.where(known, table["start"].to_numpy(), items)
+        stops = np.where(known, table["stop"].to_numpy(), items + 1)
+        # Pairs of a window and a window of the same recording that starts at its end, with times at
+        # which the recordings follow each other
+        offsets = table["recording"].to_numpy() * (max(starts.max(), stops.max()) + 1)
+        order = np.argsort(offsets + starts)
+        ordered, ends = (offsets + starts)[order], offsets + stops
+        first = np.searchsorted(ordered, ends)
+        n_next = np.searchsorted(ordered, ends, side="right") - first
+        if not n_next.any():
             return None
+        places = np.arange(n_next.sum()) + np.repeat(first - (np.cumsum(n_next) - n_next), n_next)
         counts = np.ones((len(classes), len(classes)))
-        np.add.at(counts, (pairs["code_x"].to_numpy(), pairs["code_y"].to_numpy()), 1)
+        np.add.at(counts, (np.repeat(codes, n_next), codes[order[places]]), 1)
         shares = np.bincount(codes, minlength=len(classes)) + 1.0
         weights = labels.cross_entropy_weights(codes, classes, class_weight)
         prior = np.bincount(codes, minlength=len(classes)).astype(float)

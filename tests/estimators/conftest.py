@@ -10,10 +10,19 @@ from braindecode_pars import datasets
 
 
 @pytest.fixture(scope="session")
-def few_windows():
+def whole_nights():
+    return datasets.simulated.sleep(4, 0.2, n_chans=3, sfreq=100, random_state=3)
+
+
+@pytest.fixture(scope="session")
+def few_windows(whole_nights):
     """Six windows of ten seconds of each of four subjects, with all sleep stages."""
-    whole = datasets.simulated.sleep(4, 0.2, n_chans=3, sfreq=100, random_state=3)
-    return first_samples(whole, 1000, slice(1, None, 4))
+    return first_samples(whole_nights, 1000, slice(1, None, 4))
+
+
+@pytest.fixture(scope="session")
+def nights(few_windows):
+    return few_windows
 
 
 @pytest.fixture(scope="session")

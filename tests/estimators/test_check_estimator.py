@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import FunctionTransformer
@@ -146,6 +148,8 @@ LONG = {
     *("check_methods_sample_order_invariance", "check_supervised_y_2d"),
     *("check_pipeline_consistency", "check_transformer_general"),
 }
+#: Checks of input and attributes, which PARSRegressor shares with PARSClassifier.
+SHARED = "positive_only|score_takes|features_in|is_fitted|_nan_|contiguous|fit2d|overwrite|memmap"
 
 
 def marked(case):
@@ -154,7 +158,8 @@ def marked(case):
     name = CHECKS.kwargs["ids"](values[1])
     if "(readonly_memmap" in name:
         marks = [*marks, pytest.mark.slow, pytest.mark.nightly]
-    elif not isinstance(values[0], FlatProbe) and name in LONG:
+    is_shared = isinstance(values[0], FlatRegressor) and re.search(SHARED, name)
+    if is_shared or (name in LONG and not isinstance(values[0], FlatProbe)):
         marks = [*marks, pytest.mark.slow]
     return pytest.param(*values, marks=marks)
 

@@ -24,11 +24,6 @@ from braindecode_pars.pretrained import load_encoder
 
 
 @pytest.fixture(scope="module")
-def nights(few_windows):
-    return few_windows
-
-
-@pytest.fixture(scope="module")
 def fitted(fitted_classifier):
     return fitted_classifier
 

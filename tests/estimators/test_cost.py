@@ -16,9 +16,9 @@ from braindecode_pars.pretrained import EncoderCard, load_encoder, save_encoder
 
 
 @pytest.fixture(scope="module")
-def nights(nights):
+def nights(whole_nights):
     """Their windows of three seconds."""
-    return first_samples(nights, 300)
+    return first_samples(whole_nights, 300)
 
 
 def n_parameters(module) -> int:

@@ -15,11 +15,6 @@ from braindecode_pars import PARSEmbedder
 from braindecode_pars.models import embed_signals
 
 
-@pytest.fixture(scope="module")
-def nights(few_windows):
-    return few_windows
-
-
 def test_channels_are_kept_side_by_side(fitted_embedder, nights):
     emb = fitted_embedder
     assert emb.pooling_ == "channels"

@@ -173,7 +173,7 @@ def fit_given(n_subjects: int, **arguments) -> tuple[PatchEncoder, PARSClassifie
 
 
 def test_a_pretrained_encoder_is_frozen_with_few_subjects_and_fine_tuned_with_many():
-    given, few = fit_given(MIN_SUBJECTS - 1)
+    given, few = fit_given(MIN_SUBJECTS - 1, finetune_epochs=2)
     assert few.fine_tuning_["freeze_encoder"] is True
     assert equal(few.encoder_.state_dict(), given.state_dict(), "")
     states = States()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import mne
 import numpy as np
 import pytest
@@ -47,7 +45,7 @@ def fitted(rhythm):
 def test_a_flat_channel_does_not_vote(rhythm, fitted, recenter):
     X, y, groups = rhythm
     clf = fitted[recenter]
-    for value, n_flat in product((0.0, 3e-5), (1, 3)):
+    for value, n_flat in ((0.0, 1), (3e-5, 3)):
         flat = X[48:].copy()
         flat[:, :n_flat] = value
         with pytest.warns(UserWarning, match="are flat"):

@@ -14,9 +14,9 @@ from braindecode_pars import as_sklearn
 
 
 @pytest.fixture(scope="module")
-def nights(nights):
+def nights(whole_nights):
     """Their windows of three seconds."""
-    return first_samples(nights, 300)
+    return first_samples(whole_nights, 300)
 
 
 class RecordReads(BaseConcatDataset):

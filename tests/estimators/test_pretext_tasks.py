@@ -9,11 +9,6 @@ from support.small_estimators import FAST, classifier, embedder, same_weights
 from braindecode_pars.pretext import PRETEXT_TASKS
 
 
-@pytest.fixture(scope="module")
-def nights(few_windows):
-    return few_windows
-
-
 @pytest.fixture(autouse=True)
 def few_signals_of_the_first_pass(monkeypatch):
     monkeypatch.setattr(PRETEXT_TASKS["features"], "N_PREPARED", 50)

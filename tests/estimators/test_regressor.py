@@ -45,11 +45,6 @@ def rhythm():
 
 
 @pytest.fixture(scope="module")
-def nights(few_windows):
-    return few_windows
-
-
-@pytest.fixture(scope="module")
 def depth(nights):
     """A target of each window of simulated sleep."""
     return as_sklearn(nights)[1].astype(float)

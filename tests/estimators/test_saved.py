@@ -21,11 +21,6 @@ from braindecode_pars.pretrained import load_encoder
 
 
 @pytest.fixture(scope="module")
-def nights(few_windows):
-    return few_windows
-
-
-@pytest.fixture(scope="module")
 def fitted(nights):
     y = np.array(["W", "N1", "N2", "N3", "R"])[as_sklearn(nights)[1]]
     return classifier(electrode_position=True, class_weight={"W": 2.0}).fit(nights, y)
@@ -104,7 +99,7 @@ def test_objects_are_not_saved_and_loading_warns(fitted_embedder, nights, tmp_pa
 @pytest.mark.filterwarnings("ignore:Fine-tuning", "ignore:.*reference as recorded, but average in ")
 def test_an_encoder_of_the_package_is_saved_by_its_name(tmp_path, monkeypatch):
     """The same name is the same encoder everywhere, so another fit is the same one."""
-    windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=128)
+    windows = datasets.simulated.sleep(n_subjects=2, hours=0.05, n_chans=1, sfreq=128)
     clf = PARSClassifier(
         encoder="small", freeze_encoder=True, finetune_epochs=1, random_state=0, verbose=0
     ).fit(windows)

@@ -16,11 +16,6 @@ from braindecode_pars import as_sklearn
 from braindecode_pars.pretext import PARS
 
 
-@pytest.fixture(scope="module")
-def nights(few_windows):
-    return few_windows
-
-
 @pytest.fixture
 def routing():
     with sklearn.config_context(enable_metadata_routing=True):

@@ -21,13 +21,13 @@ PEOPLE = ["Anna Ahlers", "Berta", "Carla:Conrad"]
 
 
 @pytest.fixture(scope="module")
-def windows(nights):
+def windows(whole_nights):
     """Three nights of three subjects with names."""
-    subjects = first_samples(nights, 300).split("subject")
+    subjects = first_samples(whole_nights, 300).split("subject")
     named = [subjects[key] for key in sorted(subjects)[:3]]
     for windows, name in zip(named, PEOPLE, strict=True):
         windows.set_description({"subject": [name]}, overwrite=True)
-    return type(nights)(named)
+    return type(whole_nights)(named)
 
 
 @pytest.fixture(scope="module")

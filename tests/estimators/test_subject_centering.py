@@ -23,9 +23,9 @@ MIXED = np.array([1, "1", "b", 1, "b", "1"] * 16, dtype=object)
 
 
 @pytest.fixture(scope="module")
-def nights(nights):
+def nights(whole_nights):
     """Their windows of three seconds."""
-    return first_samples(nights, 300)
+    return first_samples(whole_nights, 300)
 
 
 @pytest.fixture(scope="module")

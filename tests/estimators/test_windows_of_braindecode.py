@@ -21,19 +21,19 @@ TRIALS = dict(trial_start_offset_samples=0, trial_stop_offset_samples=0, mapping
 
 
 def noise(n_chans: int) -> np.ndarray:
-    return 1e-5 * np.random.default_rng(0).normal(size=(n_chans, int(60 * SFREQ)))
+    return 1e-5 * np.random.default_rng(0).normal(size=(n_chans, int(24 * SFREQ)))
 
 
 def recording() -> mne.io.RawArray:
-    """One minute, in which each class has every other stretch of two seconds."""
+    """24 seconds, in which the classes of two seconds each alternate."""
     raw = mne.io.RawArray(noise(3), mne.create_info(NAMES, SFREQ, "eeg"), verbose="error")
-    onsets = np.arange(0, 60, 2)
-    return raw.set_annotations(mne.Annotations(onsets, 2.0, ["a", "b"] * 15), verbose="error")
+    onsets = np.arange(0, 24, 2)
+    return raw.set_annotations(mne.Annotations(onsets, 2.0, ["a", "b"] * 6), verbose="error")
 
 
 def from_arrays():
-    X = noise(3).reshape(3, 30, N_TIMES).transpose(1, 0, 2)
-    return create_from_X_y(X, np.arange(30) % 2, False, SFREQ, NAMES)
+    X = noise(3).reshape(3, 12, N_TIMES).transpose(1, 0, 2)
+    return create_from_X_y(X, np.arange(12) % 2, False, SFREQ, NAMES)
 
 
 def from_mne_raw():
@@ -62,8 +62,8 @@ def test_fit_and_predict(make):
 
 @pytest.mark.filterwarnings("ignore:`drop_last_window` is deprecated")
 def test_names_decide_where_no_channel_has_a_type():
-    X = noise(4).reshape(4, 30, N_TIMES).transpose(1, 0, 2)
-    windows_ds = create_from_X_y(X, np.arange(30) % 2, False, SFREQ, ["C3", "x1", "EOG", "Cz"])
+    X = noise(4).reshape(4, 12, N_TIMES).transpose(1, 0, 2)
+    windows_ds = create_from_X_y(X, np.arange(12) % 2, False, SFREQ, ["C3", "x1", "EOG", "Cz"])
     with pytest.warns(UserWarning, match="EOG"):
         clf = classifier(pretext=None).fit(windows_ds)
     assert [ch["ch_name"] for ch in clf.chs_info_] == ["C3", "x1", "Cz"]

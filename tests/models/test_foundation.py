@@ -310,8 +310,7 @@ def test_warning_if_pretraining_subjects_are_unknown(tmp_path, subjects):
 
 @pytest.fixture
 def subjects():
-    nights = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)
-    return first_samples(nights, 300)
+    return first_samples(datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2), 300)
 
 
 def test_methods_by_name(tmp_path):
@@ -323,6 +322,7 @@ def test_methods_by_name(tmp_path):
         make_methods(["bendr:file"])
 
 
+@pytest.mark.slow
 def test_the_page_loads_a_selfeeg_encoder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (block,) = re.findall(r"   :name: selfeeg\n\n((?: {3}.*\n|\n)+)", PAGE.read_text("utf-8"))

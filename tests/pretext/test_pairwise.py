@@ -135,6 +135,7 @@ def test_the_decoder_disables_autocast():
         assert torch.equal(decoder(features[:, :N_MASKED], features), expected)
 
 
+@pytest.mark.slow
 def test_torch_export_of_the_decoder():
     decoder = CrossAttentionDecoder(16, 2)
     y = torch.randn(2, 5, 16)

@@ -80,12 +80,10 @@ def test_targets_are_differences_of_positions(monkeypatch):
         # Only tokens that have lost their electrode and their time are asked for.
         assert hidden[0][b, channels[b]].all()
         assert patches[b].max() < task.n_masked
-        for j in range(channels.shape[1]):
-            for k in range(channels.shape[1]):
-                space = (WHERE[channels[b, j]] - WHERE[channels[b, k]]) / 0.095
-                first, second = (drawn_starts[b, channels[b, i], patches[b, i]] for i in (j, k))
-                time = (first - second) / N_TIMES
-                torch.testing.assert_close(target[b, j, k], torch.tensor([*space, time]))
+        tokens = zip(channels[b].tolist(), patches[b].tolist(), strict=True)
+        places = [[*WHERE[c] / 0.095, drawn_starts[b, c, p] / N_TIMES] for c, p in tokens]
+        expected = np.array(places)[:, None] - np.array(places)
+        np.testing.assert_allclose(target[b], expected, atol=1e-5)
     torch.testing.assert_close(target, -target.transpose(1, 2))
 
 

@@ -82,7 +82,7 @@ def test_a_run_is_not_mixed_with_another(store, tmp_path):
     out = run_interrupted(8, store, tmp_path / "run")
     with pytest.raises(ValueError, match="already contains a run"):
         run(store, out)
-    message = "task_params.n_patches is 5, .* epochs is 6, was 5; lr is 0.0001, was 0.001"
+    message = "task_params.n_patches is 5, .* epochs is 6, was 3; lr is 0.0001, was 0.001"
     with pytest.raises(ValueError, match=message):
         run(store, out, resume=True, lr=1e-4, epochs=6, task_params={"n_patches": 5})
     other = make_store(tmp_path / "other", seed=1)

@@ -88,7 +88,7 @@ def one_thread():
 @pytest.mark.usefixtures("one_thread")
 def test_a_run_killed_repeatedly_ends_bit_identical(tmp_path):
     store = make_store(tmp_path / "store").path
-    config = small_config(batch_size=8, micro_batch_size=4, drop_prob=0.1)
+    config = small_config(epochs=5, batch_size=8, micro_batch_size=4, drop_prob=0.1)
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for moment, nth in [
         ("before the rename", 1),  # in the first epoch, before any checkpoint

@@ -200,7 +200,7 @@ def kill_while_storing(path: Path, recordings, monkeypatch, n_stored: int) -> No
 
 
 def test_a_killed_call_resumes(make_raw, tmp_path, monkeypatch, opened):
-    many = of_raws(make_raw(i, 2 + i % 3) for i in range(30))
+    many = of_raws(make_raw(i, 2 + i % 3) for i in range(15))
     path = tmp_path / "killed"
     kill_while_storing(path, many, monkeypatch, n_stored=3)
     with pytest.raises(ValueError, match="incomplete"):
@@ -208,13 +208,13 @@ def test_a_killed_call_resumes(make_raw, tmp_path, monkeypatch, opened):
     stored = [
         entry["name"] for entry in json.loads((path / "store.json").read_text())["recordings"]
     ]
-    assert 3 <= len(stored) < 30
+    assert 3 <= len(stored) < 15
     with (path / "samples.bin").open("ab") as file:
         file.write(b"half a recording")  # not in the index
     opened.clear()
     store = SignalStore.create(path, many, verbose=0)
-    assert set(opened) == {f"recording-{i}" for i in range(30)} - set(stored)
-    assert len(opened) == 30 - len(stored)
+    assert set(opened) == {f"recording-{i}" for i in range(15)} - set(stored)
+    assert len(opened) == 15 - len(stored)
     whole = SignalStore.create(tmp_path / "whole", many, verbose=0)
     assert store.checksum == whole.checksum
     assert (path / "samples.bin").read_bytes() == (tmp_path / "whole/samples.bin").read_bytes()

@@ -26,7 +26,7 @@ from braindecode_pars.runs import RunConfig, pretrain
 from braindecode_pars.runs.run import RunNet
 from braindecode_pars.signal_store import SignalStore
 
-#: Windows of three seconds; five epochs of three steps with a batch size of eight.
+#: Windows of three seconds; three epochs of three steps with a batch size of eight.
 SMALL: dict[str, Any] = dict(
     window_seconds=3.0,
     patch_seconds=0.5,
@@ -34,7 +34,7 @@ SMALL: dict[str, Any] = dict(
     num_layers=1,
     num_heads=2,
     mlp_dim=16,
-    epochs=5,
+    epochs=3,
     steps_per_epoch=3,
     batch_size=8,
     lr=1e-3,

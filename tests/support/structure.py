@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -20,11 +21,19 @@ def tree(name: str) -> ast.Module:
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a syntax tree without their expressions; faster than ast.walk."""
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for statement in getattr(node, field, ()):
+            yield statement
+            yield from statements(statement)
+
+
 @cache
 def imported_paths(name: str) -> frozenset[str]:
     """Return all imported modules, and imported names with their module: ``torch.nn.Module``."""
     paths = set()
-    for node in ast.walk(tree(name)):
+    for node in statements(tree(name)):
         if isinstance(node, ast.Import):
             paths |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

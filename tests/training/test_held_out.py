@@ -185,19 +185,23 @@ def test_minutes_end_training(short, tiny, monkeypatch):
     net = trained(short, tiny, minutes=1e-6)
     assert len(net.history) == 2  # one epoch before the decay, one with it
     assert "1e-06 minutes" in reason_of(net)
-    now = itertools.count(0.0, 3.0)  # seconds between the end of two epochs
+    now = itertools.count(0.0, 6.0)  # seconds between the end of two epochs
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
     net = trained(short, tiny, minutes=1.0)
-    assert len(net.history) == 20
+    assert len(net.history) == 10
+    schedule = dict(net.callbacks_)["HeldOutSchedule"]
+    schedule.on_train_begin(net, schedule.held_out)  # as a run that resumes: all epochs count
+    assert next(now) - schedule.begin_ == pytest.approx(6 + sum(net.history[:, "dur"]), abs=1e-9)
 
 
-def test_measurements_are_rare_and_the_last_epoch_has_one(short, tiny):
-    net = trained(short, tiny, max_steps=180)
+def test_measurements_are_rare_and_the_last_epoch_has_one(short, tiny, monkeypatch):
+    monkeypatch.setattr(held_out, "WARMUP_STEPS", 34)
+    net = trained(short, tiny, max_steps=60)
     steps = [3 * row["epoch"] for row in net.history if "valid_loss" in row]
-    assert steps[0] == 102
-    assert steps[-1] == 180
+    assert steps[0] == 36
+    assert steps[-1] == 60
     assert all(b >= 1.25 * a for a, b in pairwise(steps[:-1]))
-    assert len(steps) < 7
+    assert len(steps) == 4
 
 
 def test_the_same_examples_and_draws_are_measured(short, tiny):
@@ -291,15 +295,16 @@ def test_a_run_that_resumes_ends_with_the_same_weights(tmp_path, monkeypatch):
     store, config = three_subjects(tmp_path), small_config(epochs=None, max_steps=24)
     monkeypatch.setattr(held_out, "WARMUP_STEPS", 3)
     whole = load_encoder(pretrain(store, tmp_path / "whole", config, verbose=0))
+    first = 0
     for step in (5, 20, 24):  # before the decay, in it, and in the last epoch
-        out = tmp_path / f"step {step}"
         with monkeypatch.context() as patched:
-            interrupt(patched, step)
+            interrupt(patched, step - first)
             with pytest.raises(KeyboardInterrupt):
-                pretrain(store, out, config, verbose=0)
-        resumed = load_encoder(pretrain(store, out, config, resume=True, verbose=0))
-        assert same_weights(resumed.encoder, whole.encoder)
-        assert resumed.card.held_out_loss_relative == whole.card.held_out_loss_relative
+                pretrain(store, tmp_path / "cut", config, resume=first > 0, verbose=0)
+        first = 3 * ((step - 1) // 3)  # the last checkpoint
+    resumed = load_encoder(pretrain(store, tmp_path / "cut", config, resume=True, verbose=0))
+    assert same_weights(resumed.encoder, whole.encoder)
+    assert resumed.card.held_out_loss_relative == whole.card.held_out_loss_relative
 
 
 @pytest.mark.usefixtures("early")

@@ -11,6 +11,7 @@ import pytest
 from braindecode_pars.windows.amplitudes import (
     amplitude_problem,
     amplitude_range,
+    find_outlier_channels,
     warn_of_amplitude_outliers,
     warn_of_amplitudes,
     warn_of_unit_mismatch,
@@ -95,6 +96,7 @@ def test_recordings_with_a_unit_mismatch_are_named(scale):
         warn_of_amplitude_outliers(as_windows(X, groups=subjects))
     with pytest.warns(UserWarning, match="all 5 .*20"):
         amplitude_range(as_windows(X, groups=subjects), compare=True)
+    assert find_outlier_channels([np.full((2, 2), [-5.0, -4.0])], []) == (-4.5, [])
 
 
 def test_subjects_flat_windows_and_artifacts_are_no_unit_mismatch():
