@@ -4,6 +4,7 @@ The checks read a limited number of windows, evenly spaced over the data.
 """
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -272,8 +273,22 @@ def find_outlier_recordings(
     >>> find_outlier_recordings(pd.Series({"a": -5.0, "b": -5.3, "c": -2.0})).tolist()
     ['c']
     """
-    median = log_amplitudes[np.isfinite(log_amplitudes)].median()
-    return log_amplitudes.index[(log_amplitudes - median).abs() > np.log10(factor)]
+    return log_amplitudes.index[_is_outlier(log_amplitudes.to_numpy(), factor)]
+
+
+def _is_outlier(log_amplitudes: np.ndarray, factor: float) -> np.ndarray:
+    """Return which amplitudes differ from the median of finite values by more than a factor."""
+    median = _median(log_amplitudes[np.isfinite(log_amplitudes)])
+    return np.abs(log_amplitudes - median) > np.log10(factor)
+
+
+def _median(values: np.ndarray, axis: int = 0) -> np.ndarray:
+    """Return the medians without NaN; NaN if there are no other values."""
+    if values.size and not np.isnan(values).any():  # faster
+        return np.median(values, axis=axis)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # only NaN
+        return np.nanmedian(values, axis=axis)
 
 
 def find_outlier_channels(
@@ -288,15 +303,15 @@ def find_outlier_channels(
     ch_names : sequence of str
         Names of the channels. If empty, channels are named "row 0", "row 1", ...
     """
-    recorded, referenced = (
-        pd.DataFrame([values[row] for values in log_amplitudes]) for row in (0, 1)
-    )
-    log_amplitude = float(recorded.median(axis=1).median())
+    recorded, referenced = np.stack(log_amplitudes, axis=1)
+    log_amplitude = float(_median(_median(recorded, axis=1)))
     if log_amplitude < np.log10(LOWEST):  # channels then differ by the rounding in the file
         return log_amplitude, []
-    recorded = recorded.dropna(how="all").fillna(-np.inf)
+    is_flat = np.isnan(recorded)
+    recorded = np.where(is_flat, -np.inf, recorded)[~is_flat.all(axis=1)]
     outliers = (
-        find_outlier_recordings(table.median(), _CHANNEL_FACTOR) for table in (recorded, referenced)
+        np.flatnonzero(_is_outlier(_median(table), _CHANNEL_FACTOR))
+        for table in (recorded, referenced)
     )
     rows = sorted(set().union(*outliers))
     return log_amplitude, [ch_names[i] if ch_names else f"row {i}" for i in rows]

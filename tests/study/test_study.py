@@ -7,6 +7,7 @@ import json
 import shutil
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import FunctionTransformer
 from support.study_folders import two_layouts
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, datasets
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, datasets
 from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretrained import load_encoder
@@ -54,6 +55,9 @@ PARS = "PARS pretraining"
 MODULE = importlib.import_module("braindecode_pars.study.study")
 SFREQ, N_SUBJECTS, N_WINDOWS, N_DRAWS = 128, 8, 10, 2
 
+#: Sizes of encoders
+TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
+
 #: Estimates the duration of a method; tests of whole studies skip it.
 SECONDS_OF = study_plan._seconds_of
 
@@ -86,6 +90,7 @@ def short():
         patch.setitem(study_design.EFFORTS, "quick", effort)
         patch.setattr(study_tests, "N_SPLITS", 4)
         patch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
+        patch.setattr(study_scores, "PARSEmbedder", partial(PARSEmbedder, **TINY))
         patch.setattr(MODULE, "REPORT_INTERVAL", np.inf)  # a report at the end
         # Figures are made, but not drawn, which takes seconds.
         image = dict(source="data:", alt="a figure")
@@ -333,7 +338,7 @@ def test_scores_of_an_estimator_that_cannot_be_described_are_not_reused():
 
 def test_a_method_with_feature_sets_is_scored_as_its_saved_classifier():
     corpus = corpus_of(simulated())
-    design = make_design(corpus, by_subject=False)
+    design = make_design(corpus, by_subject=False, n_draws=4)
     method = Method("m", "baseline", ("band_power", "tangent_space"))
     plan = SimpleNamespace(design=design)
     rows = pd.DataFrame(
@@ -624,7 +629,7 @@ def test_failed_control_analyses_are_notes_and_the_model_is_saved(undrawn, tmp_p
             yield from (SimpleNamespace(step=s, error="ValueError: no samples") for s in steps)
 
     monkeypatch.setattr(MODULE, "run_steps", fail_controls)
-    settings = dict(effort="quick", encoders={}, draws=4, n_jobs=1, verbose=0)
+    settings = dict(effort="quick", encoders={}, draws=2, n_jobs=1, verbose=0)
     result = study(
         simulated(n_windows=4), out=tmp_path, only=["log band power", "controls"], **settings
     )
@@ -650,7 +655,7 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     check = check_data(windows)
     assert not check.stops
-    settings = Settings("quick", only=["log band power"], draws=4)
+    settings = Settings("quick", only=["log band power"], draws=2)
     plan = study_plan.plan_study(windows, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     result = run_study(plan, n_jobs=1, verbose=0)
