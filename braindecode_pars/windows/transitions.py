@@ -87,17 +87,21 @@ class Transitions:
             None if there are no consecutive windows.
         """
         codes, table = windows.labels, windows.table
-        known = table["stop"] >= 0
-        places = table[["recording"]].assign(
-            code=codes,
-            start=table["start"].where(known, table["item"]),
-            stop=table["stop"].where(known, table["item"] + 1),
-        )
-        pairs = places.merge(places, left_on=["recording", "stop"], right_on=["recording", "start"])
-        if pairs.empty:
+        columns = ("recording", "item", "start", "stop")
+        recordings, items, starts, stops = (table[name].to_numpy() for name in columns)
+        is_known = stops >= 0
+        starts, stops = np.where(is_known, starts, items), np.where(is_known, stops, items + 1)
+        # Unique numbers of the places where windows start and stop, in order of the starts
+        factor = max(starts.max(initial=0), stops.max(initial=0)) + 1
+        starts, stops = starts + factor * recordings, stops + factor * recordings
+        order = starts.argsort()
+        first, last = (np.searchsorted(starts[order], stops, side) for side in ("left", "right"))
+        n_next = last - first  # number of windows that start where a window stops
+        if not n_next.any():
             return None
+        offsets = np.arange(n_next.sum()) - np.repeat(n_next.cumsum() - n_next - first, n_next)
         counts = np.ones((len(classes), len(classes)))
-        np.add.at(counts, (pairs["code_x"].to_numpy(), pairs["code_y"].to_numpy()), 1)
+        np.add.at(counts, (np.repeat(codes, n_next), codes[order[offsets]]), 1)
         shares = np.bincount(codes, minlength=len(classes)) + 1.0
         weights = labels.cross_entropy_weights(codes, classes, class_weight)
         prior = np.bincount(codes, minlength=len(classes)).astype(float)

@@ -29,11 +29,18 @@ from braindecode_pars.evaluation import (
     LogBandPower,
     SpatialCovariance,
     cost_table,
+    features_computed_once,
     leave_one_subject_out,
 )
 from braindecode_pars.pretrained import load_encoder
 
 VIEWS = ["encoder", "tangent_space", "band_power"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def features_of_all_tests():
+    with features_computed_once():
+        yield
 
 
 @pytest.fixture(scope="module")

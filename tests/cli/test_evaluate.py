@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from copy import deepcopy
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -24,6 +25,7 @@ from braindecode_pars.cli.evaluation_report import (
     methods_of,
     show_costs,
 )
+from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import LogBandPower, cost_table
 
 runner = CliRunner()
@@ -37,6 +39,15 @@ TINY = [
     *("--set", "embed_dim=16", "--set", "num_layers=1", "--set", "mlp_dim=16"),
     *("--set", "pretrain_epochs=1", "--set", "finetune_epochs=1"),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def simulated_once():
+    """The same windows for equal options; commands do not change them."""
+    with pytest.MonkeyPatch.context() as patch:
+        sources = any_source._WITHOUT_FOLDER
+        patch.setitem(sources, "simulated", cache(sources["simulated"]))
+        yield
 
 
 def evaluate(*arguments) -> str:
