@@ -117,10 +117,7 @@ def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
 @pytest.mark.filterwarnings("ignore:These parameters are not saved", "ignore:ChannelFeatures")
 @pytest.mark.parametrize(
     ("view", "transformer", "recenter"),
-    [
-        ("hand_crafted", ChannelFeatures(), None),
-        ("encoder", None, "subject"),
-    ],
+    [("hand_crafted", ChannelFeatures(), None), ("encoder", None, "subject")],
 )
 def test_one_feature_set_is_a_linear_probe(donor, data, tmp_path, view, transformer, recenter):
     X, y, groups = data

@@ -107,10 +107,7 @@ FAULTS = {
         "shared_subjects",
     ),
     "a number and a text": (lambda: against(part("7", 8), train=[part(7, 9)]), "shared_subjects"),
-    "two spellings": (
-        lambda: against(part("sub-007", 8), train=[part("7", 9)]),
-        "shared_subjects",
-    ),
+    "two spellings": (lambda: against(part("sub-007", 8), train=[part("7", 9)]), "shared_subjects"),
     "windows at random": (lambda: every_second(BaseConcatDataset(several())), "shared_recordings"),
     "overlapping windows": (lambda: overlapping(), "overlapping_windows"),
     "shifted": (

@@ -308,9 +308,7 @@ def test_the_minutes_of_a_pretraining_end_at_the_limit(monkeypatch, minutes, exp
 def test_the_plan_extrapolates_what_it_times(monkeypatch):
     """The duration of networks is unknown."""
     monkeypatch.setattr(
-        study_plan,
-        "_seconds_of",
-        lambda method, *_: 90.0 if method.estimator is None else np.nan,
+        study_plan, "_seconds_of", lambda method, *_: 90.0 if method.estimator is None else np.nan
     )
     design = make_design(corpus_of(simulated()), by_subject=False)
     steps = make_steps(2, ("pars",), {}, {})
