@@ -41,13 +41,12 @@ TINY = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def simulated_once():
-    """The same windows for equal options; commands do not change them."""
-    with pytest.MonkeyPatch.context() as patch:
-        sources = any_source._WITHOUT_FOLDER
-        patch.setitem(sources, "simulated", cache(sources["simulated"]))
-        yield
+SIMULATE_ONCE = cache(any_source._WITHOUT_FOLDER["simulated"])
+
+
+@pytest.fixture(autouse=True)
+def simulated_once(monkeypatch):
+    monkeypatch.setitem(any_source._WITHOUT_FOLDER, "simulated", SIMULATE_ONCE)
 
 
 def evaluate(*arguments) -> str:

@@ -1,7 +1,5 @@
 """Windows of five seconds in place of thirty, for tests whose time depends on the samples."""
 
-from __future__ import annotations
-
 import pytest
 from support.brief_nights import brief_nights
 

@@ -103,21 +103,17 @@ def test_scores_have_a_column_for_each_setting(nights, tmp_path):
     assert scores["strength"].isna().tolist() == [True, True, False, False]
 
 
-@pytest.fixture(scope="module")
-def eight_nights():
-    return datasets.simulated.sleep(n_subjects=8, hours=0.05, n_chans=1)
-
-
 @pytest.mark.parametrize("n_valid", [3, 5])
-def test_validation_subjects_are_scored_by_default(eight_nights, tmp_path, monkeypatch, n_valid):
+def test_validation_subjects_are_scored_by_default(tmp_path, monkeypatch, n_valid):
     """200 in the paper; here, three."""
     module = importlib.import_module("braindecode_pars.evaluation.ablation")
     monkeypatch.setattr(module, "N_VALIDATION", 3)
+    windows = datasets.simulated.sleep(n_subjects=8, hours=0.05, n_chans=1)
     named = ["train", "test", *["valid"] * n_valid]
     split = dict(zip(range(1, 9), [*named, *["train"] * (8 - len(named))], strict=True))
     clf = LoggingClassifier(tmp_path)
     arguments = dict(test_subjects=None, n_train_subjects=None, metrics=["accuracy"])
-    scores = run(with_split(eight_nights, split), {"a": {}}, clf=clf, **arguments)
+    scores = run(with_split(windows, split), {"a": {}}, clf=clf, **arguments)
     tested = set(scores["subject"]) - {"all"}
     assert len(tested) == 3
     assert {split[subject] for subject in tested} == {"valid"}

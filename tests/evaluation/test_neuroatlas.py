@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from braindecode_pars import PARSEmbedder, as_sklearn, datasets
-from braindecode_pars.evaluation import LogBandPower, features_computed_once
+from braindecode_pars.evaluation import LogBandPower
 from braindecode_pars.evaluation.benchmarks import neuroatlas
 from braindecode_pars.windows.convert import as_windows
 
@@ -28,12 +28,6 @@ class Row(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return np.zeros((len(X), 1))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def features_of_all_tests():
-    with features_computed_once():
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -55,9 +55,6 @@ PARS = "PARS pretraining"
 MODULE = importlib.import_module("braindecode_pars.study.study")
 SFREQ, N_SUBJECTS, N_WINDOWS, N_DRAWS = 128, 8, 10, 2
 
-#: Sizes of encoders
-TINY = dict(embed_dim=16, num_layers=1, num_heads=2, mlp_dim=16)
-
 #: Estimates the duration of a method; tests of whole studies skip it.
 SECONDS_OF = study_plan._seconds_of
 
@@ -90,12 +87,13 @@ def short():
         patch.setitem(study_design.EFFORTS, "quick", effort)
         patch.setattr(study_tests, "N_SPLITS", 4)
         patch.setattr(study_plan, "_seconds_of", lambda *_: 0.0)
-        patch.setattr(study_scores, "PARSEmbedder", partial(PARSEmbedder, **TINY))
+        small = partial(PARSEmbedder, embed_dim=16, num_layers=1)
+        patch.setattr(study_scores, "PARSEmbedder", small)
         patch.setattr(MODULE, "REPORT_INTERVAL", np.inf)  # a report at the end
         # Figures are made, but not drawn, which takes seconds.
         image = dict(source="data:", alt="a figure")
         patch.setattr(study_report, "_image", lambda *_: plt.close("all") or image)
-        settings = dict(draws=N_DRAWS, dataset="simulated", n_jobs=1, verbose=0)
+        settings = dict(draws=N_DRAWS, dataset="simulated", n_jobs=1, verbose=0, without=[TANGENT])
         yield dict(effort="quick", encoders={}, **settings)
 
 
@@ -502,9 +500,23 @@ def test_a_sham_has_as_many_steps_and_no_encoder_is_trained_on_test_subjects(fin
     assert len(digests) == 2 * 4 + 2
 
 
-def test_an_interrupted_study_has_a_report_and_continues(
-    short, finished, undrawn, tmp_path, monkeypatch
-):
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Names of the steps that are run; the second one raises KeyboardInterrupt."""
+    run, calls = study_scores.run_step, []
+
+    def run_one(step, *others):
+        calls.append(step.name)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return run(step, *others)
+
+    monkeypatch.setattr(study_scores, "run_step", run_one)
+    return calls
+
+
+@pytest.mark.slow
+def test_an_interrupted_study_pretrains_again(short, finished, undrawn, tmp_path, interrupted):
     """A baseline and the last pretraining of a finished study are run again."""
     whole, folder = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -514,24 +526,26 @@ def test_an_interrupted_study_has_a_report_and_continues(
     for file in tmp_path.glob("encoders/*-1-*-fold-1.json"):  # of the second pretraining
         file.unlink()
         shutil.rmtree(file.with_suffix(""))
-    run, calls = study_scores.run_step, []
-
-    def interrupted(step, *others):
-        calls.append(step.name)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return run(step, *others)
-
-    monkeypatch.setattr(study_scores, "run_step", interrupted)
+    calls = interrupted
     with pytest.raises(KeyboardInterrupt):
         study(simulated(), out=tmp_path, **short)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "6 of 7 steps are finished" in page
-    assert len([*tmp_path.glob("steps/*.csv")]) == 6
+    assert "5 of 6 steps are finished" in page
+    assert len([*tmp_path.glob("steps/*.csv")]) == 5
     again = study(simulated(), out=tmp_path, **short)
     assert len(calls) == len(set(calls)) + 1  # the interrupted step
     pd.testing.assert_frame_equal(again.scores, whole.scores)
     assert again.answers == whole.answers
+
+
+def test_an_interrupted_study_has_a_report_and_continues(short, undrawn, tmp_path, interrupted):
+    methods, calls = {"a": Constant(), "b": Constant(1)}, interrupted
+    settings = short | dict(methods=methods, only=["a", "b"], out=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        study(simulated(), **settings)
+    assert "1 of 2 steps are finished" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert sorted(study(simulated(), **settings).levels["method"]) == ["a", "b"]
+    assert calls == ["a", "b", "b"]
 
 
 def test_changed_methods_and_settings_are_computed_again(short, undrawn, tmp_path):
@@ -648,6 +662,7 @@ def test_without_recorded_or_control_signals_there_are_no_gains(finished_control
     assert study_results.primary_control_gains(SimpleNamespace(control_steps=steps)) is None
 
 
+@pytest.mark.slow
 def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp_path):
     loading = two_layouts(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
