@@ -105,11 +105,6 @@ def of_sites(name, values, n=12):
 FAULTS = {
     "a subject": (lambda: against(part("P2", 9)), "shared_subjects"),
     "a subject in upper case": (lambda: against(part("p2 ", 9)), "shared_subjects"),
-    "a subject in another Unicode form": (
-        lambda: against(part("Jo\u0308rg", 8), train=[part("J\u00f6rg", 9)]),
-        "shared_subjects",
-    ),
-    "a number and a text": (lambda: against(part("7", 8), train=[part(7, 9)]), "shared_subjects"),
     "windows at random": (lambda: every_second(BaseConcatDataset(several())), "shared_recordings"),
     "overlapping windows": (lambda: overlapping(), "overlapping_windows"),
     "shifted": (
