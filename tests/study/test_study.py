@@ -502,8 +502,7 @@ def test_a_sham_has_as_many_steps_and_no_encoder_is_trained_on_test_subjects(fin
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """Names of the steps that are run; the second one raises KeyboardInterrupt."""
-    run, calls = study_scores.run_step, []
+    run, calls = study_scores.run_step, []  # names of the steps
 
     def run_one(step, *others):
         calls.append(step.name)
