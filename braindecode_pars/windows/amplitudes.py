@@ -310,7 +310,7 @@ def find_outlier_channels(
     is_flat = np.isnan(recorded)
     recorded = np.where(is_flat, -np.inf, recorded)[~is_flat.all(axis=1)]
     outliers = (
-        np.flatnonzero(_is_outlier(_median(table), _CHANNEL_FACTOR))
+        np.flatnonzero(_is_outlier(_median(table), _CHANNEL_FACTOR)).tolist()
         for table in (recorded, referenced)
     )
     rows = sorted(set().union(*outliers))
