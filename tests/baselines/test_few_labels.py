@@ -174,6 +174,7 @@ def test_a_class_of_a_subject_is_not_centered_away(donor, data):
     X, _, groups = data
     clf = band_power(donor).fit(X, groups % 2)
     assert (clf.recenter_, clf.test_subject_data_) == (None, TestSubjectData.NONE)
+    assert clf.encoder_ is not donor.encoder_  # a copy
     several = band_power(donor).fit(X, np.arange(96) % 2)
     assert several.test_subject_data_ is TestSubjectData.ALL_UNLABELED
     with pytest.warns(UserWarning, match="one class"):

@@ -525,14 +525,13 @@ def test_an_interrupted_study_pretrains_again(short, finished, undrawn, tmp_path
     for file in tmp_path.glob("encoders/*-1-*-fold-1.json"):  # of the second pretraining
         file.unlink()
         shutil.rmtree(file.with_suffix(""))
-    calls = interrupted
     with pytest.raises(KeyboardInterrupt):
         study(simulated(), out=tmp_path, **short)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "5 of 6 steps are finished" in page
     assert len([*tmp_path.glob("steps/*.csv")]) == 5
     again = study(simulated(), out=tmp_path, **short)
-    assert len(calls) == len(set(calls)) + 1  # the interrupted step
+    assert len(interrupted) == len(set(interrupted)) + 1  # the interrupted step
     pd.testing.assert_frame_equal(again.scores, whole.scores)
     assert again.answers == whole.answers
 
