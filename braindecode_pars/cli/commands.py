@@ -480,8 +480,11 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
     from braindecode_pars import datasets, evaluation
     from braindecode_pars.recordings.side_tables import read_table
 
+    def is_table(side: str) -> bool:
+        return Path(side).suffix.lower() in (".csv", ".tsv")
+
     def read(side: str) -> Any:
-        if Path(side).suffix.lower() not in (".csv", ".tsv"):
+        if not is_table(side):
             return datasets.load(side, **reading_of(side, options))
         if options:
             raise ValueError(
@@ -490,6 +493,11 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
             )
         return read_table(side, Path())
 
+    if is_table(train) != is_table(test):  # before recordings are read
+        raise ValueError(
+            f"Only one of {train} and {test} is a table. Pass two tables of windows, or two "
+            "sources of recordings."
+        )
     result = evaluation.audit_split(read(train), read(test))
     show(str(result))
     if result.has_leak:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 from scipy.stats import contingency
-from sklearn.metrics import roc_auc_score
 
 from braindecode_pars._common.findings import Finding
 from braindecode_pars.windows import Windows, labels, table
@@ -131,7 +131,12 @@ def confounded_properties(
 
 def auc_of_class(is_class: pd.Series, values: pd.Series) -> float:
     """Return the AUC of a value for one class against all other classes; NaN if there are none."""
-    return float(roc_auc_score(is_class, values)) if is_class.nunique() == 2 else np.nan
+    n, n_other = int(is_class.sum()), int((~is_class).sum())
+    if not n or not n_other:
+        return np.nan
+    # The Mann-Whitney statistic, which is faster than sklearn.metrics.roc_auc_score
+    ranks = stats.rankdata(values)[is_class.to_numpy()]
+    return float((ranks.sum() - n * (n + 1) / 2) / (n * n_other))
 
 
 def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
@@ -100,6 +101,14 @@ def write_page(
 
     The template may include files from its folder.
     """
+    file = Path(path).expanduser()
+    replace_file(file, _compiled(template, tuple(filters.items())).render(content))
+    return file
+
+
+@cache  # a study updates its report often
+def _compiled(template: Path, filters: tuple[tuple[str, Callable[..., str]], ...]) -> Any:
+    """Return a jinja2 template with these filters."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(template.parent),
         autoescape=True,
@@ -108,9 +117,7 @@ def write_page(
         lstrip_blocks=True,
     )
     environment.filters |= filters
-    file = Path(path).expanduser()
-    replace_file(file, environment.get_template(template.name).render(content))
-    return file
+    return environment.get_template(template.name)
 
 
 def shade(lightness: float) -> str:

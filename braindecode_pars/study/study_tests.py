@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 from braindecode_pars.evaluation.paired_tests import holm
 from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of_folds
@@ -164,11 +164,6 @@ class Scores:
             strata.append(self.class_of[table.index].to_numpy())
         return crossed_mean_of_folds(folds, strata)
 
-    def weights(self, subjects: pd.Index) -> np.ndarray:
-        """Return weights of subjects that sum to 1, with the same total weight for each class."""
-        classes = self.class_of[subjects]
-        return (1 / (classes.nunique() * classes.map(classes.value_counts()))).to_numpy()
-
     def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
         """Return a test of the difference of two methods, and the mean scores of each subject.
 
@@ -183,7 +178,8 @@ class Scores:
     def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
         """Compare two methods; if ``is_tested`` is False, the p-value is NaN."""
         test, means = self.difference(method, reference)
-        score, reference_score = self.weights(means.index) @ means.to_numpy()
+        weights = class_weights(self.class_of[means.index].to_numpy())
+        score, reference_score = weights @ means.to_numpy()
         return Comparison(
             method=method,
             reference=reference,
@@ -238,15 +234,18 @@ class Scores:
         if usable.empty:
             return None
         complexity = 2 * usable["kind"].map(SIMPLEST_FIRST.index) + usable["is_centered"]
+        ranks = complexity.to_numpy()
         scores = [self.values(row.method, row.is_centered) for row in usable.itertuples()]
-        means = pd.concat(map(_of_subjects, scores), axis=1, keys=usable.index)
+        table = pd.concat(map(_of_subjects, scores), axis=1, keys=usable.index)
+        means, classes = table.to_numpy(), self.class_of[table.index].to_numpy()
         n, rng, held_out_scores = len(means), np.random.default_rng(0), []
         for _ in range(N_SPLITS):
-            order = rng.permutation(n)
-            chosen_on, scored_on = means.iloc[order[: n // 2]], means.iloc[order[n // 2 :]]
-            split_choice, _ = self._choose(chosen_on, complexity)
-            held_out_scores.append(self.weights(scored_on.index) @ scored_on.iloc[:, split_choice])
-        chosen, is_equivalent = self._choose(means, complexity)
+            chosen_on, scored_on = np.split(rng.permutation(n), [n // 2])
+            split_choice, _ = self._choose(means[chosen_on], classes[chosen_on], ranks)
+            held_out_scores.append(
+                class_weights(classes[scored_on]) @ means[scored_on, split_choice]
+            )
+        chosen, is_equivalent = self._choose(means, classes, ranks)
         row = usable.loc[chosen]
         score = float(min(row["mean"], np.mean(held_out_scores)))
         by_draw = scores[chosen].droplevel("fold").unstack("subject")
@@ -262,7 +261,9 @@ class Scores:
             equivalent=tuple(name for name in equivalent if name != row["method"]),
         )
 
-    def _choose(self, means: pd.DataFrame, complexity: pd.Series) -> tuple[int, pd.Series]:
+    def _choose(
+        self, means: np.ndarray, classes: np.ndarray, complexity: np.ndarray
+    ) -> tuple[int, np.ndarray]:
         """Choose the simplest method that is equivalent to the method with the highest mean score.
 
         A method is equivalent if its mean is at most 0.02 below the highest mean, and not
@@ -271,25 +272,34 @@ class Scores:
 
         Parameters
         ----------
-        means : DataFrame, shape (n_subjects, n_methods)
+        means : ndarray, shape (n_subjects, n_methods)
             Mean score of each subject.
-        complexity : Series, shape (n_methods,)
+        classes : ndarray, shape (n_subjects,)
+            Class of each subject.
+        complexity : ndarray, shape (n_methods,)
             Rank of each method, 0 for the simplest.
 
         Returns
         -------
         chosen : int
             Index of the method.
-        is_equivalent : Series of bool, shape (n_methods,)
+        is_equivalent : ndarray of bool, shape (n_methods,)
             Whether each method is equivalent to the method with the highest mean.
         """
-        of_method = self.weights(means.index) @ means
-        deficits = means.rsub(means[of_method.idxmax()], axis=0)
-        margin = stats.t.ppf(1 - ALPHA / 2, len(means) - 1) * deficits.std() / np.sqrt(len(means))
-        is_lower = deficits.mean() > margin
+        of_method = class_weights(classes) @ means
+        deficits = means[:, [of_method.argmax()]] - means
+        quantile = special.stdtrit(len(means) - 1, 1 - ALPHA / 2)  # faster than stats.t.ppf
+        margin = quantile * deficits.std(axis=0, ddof=1) / np.sqrt(len(means))
+        is_lower = deficits.mean(axis=0) > margin
         is_equivalent = ~is_lower & (of_method >= of_method.max() - RELEVANT_DIFFERENCE)
-        simplest = complexity[is_equivalent].min()
-        return of_method[is_equivalent & (complexity == simplest)].idxmax(), is_equivalent
+        is_simplest = is_equivalent & (complexity == complexity[is_equivalent].min())
+        return int(np.where(is_simplest, of_method, -np.inf).argmax()), is_equivalent
+
+
+def class_weights(classes: np.ndarray) -> np.ndarray:
+    """Return weights of subjects that sum to 1, with the same total weight for each class."""
+    _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
+    return 1 / (len(counts) * counts[codes])
 
 
 def _of_subjects(scores: pd.DataFrame | pd.Series) -> Any:

@@ -352,7 +352,7 @@ class Windows(Sequence):
         names = (self.recordings[name].tolist() for name in ("corpus", "subject"))
         return self._repeat_for_windows([*map(subjects.in_corpus, *names)])
 
-    @property
+    @cached_property
     def sfreq(self) -> float | None:
         """Sampling rate in Hz; None if unknown."""
         known = self.recordings["sfreq"].dropna()

@@ -87,22 +87,21 @@ class Transitions:
             None if there are no consecutive windows.
         """
         codes, table = windows.labels, windows.table
-        known = table["stop"].to_numpy() >= 0
-        items = table["item"].to_numpy()
-        starts = np.where(known, table["start"].to_numpy(), items)
-        stops = np.where(known, table["stop"].to_numpy(), items + 1)
-        # Pairs of a window and a window of the same recording that starts at its end, with times at
-        # which the recordings follow each other
-        offsets = table["recording"].to_numpy() * (max(starts.max(), stops.max()) + 1)
-        order = np.argsort(offsets + starts)
-        ordered, ends = (offsets + starts)[order], offsets + stops
-        first = np.searchsorted(ordered, ends)
-        n_next = np.searchsorted(ordered, ends, side="right") - first
+        columns = ("recording", "item", "start", "stop")
+        recordings, items, starts, stops = (table[name].to_numpy() for name in columns)
+        is_known = stops >= 0
+        starts, stops = np.where(is_known, starts, items), np.where(is_known, stops, items + 1)
+        # Unique numbers of the places where windows start and stop, in order of the starts
+        factor = max(starts.max(initial=0), stops.max(initial=0)) + 1
+        starts, stops = starts + factor * recordings, stops + factor * recordings
+        order = starts.argsort()
+        first, last = (np.searchsorted(starts[order], stops, side) for side in ("left", "right"))
+        n_next = last - first  # number of windows that start where a window stops
         if not n_next.any():
             return None
-        places = np.arange(n_next.sum()) + np.repeat(first - (np.cumsum(n_next) - n_next), n_next)
+        offsets = np.arange(n_next.sum()) - np.repeat(n_next.cumsum() - n_next - first, n_next)
         counts = np.ones((len(classes), len(classes)))
-        np.add.at(counts, (np.repeat(codes, n_next), codes[order[places]]), 1)
+        np.add.at(counts, (np.repeat(codes, n_next), codes[order[offsets]]), 1)
         shares = np.bincount(codes, minlength=len(classes)) + 1.0
         weights = labels.cross_entropy_weights(codes, classes, class_weight)
         prior = np.bincount(codes, minlength=len(classes)).astype(float)

@@ -7,12 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from braindecode_pars import (
-    FewLabelsClassifier,
-    PARSClassifier,
-    PatchEncoder,
-    SubjectCentering,
-)
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PatchEncoder, SubjectCentering
 from braindecode_pars._common.names import TASKS
 from braindecode_pars.baselines import ALL_WEIGHTS, FROZEN, METHODS, make_methods
 from braindecode_pars.estimators import EuclideanAlignment, LinearProbe, NetworkClassifier

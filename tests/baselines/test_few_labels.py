@@ -29,11 +29,18 @@ from braindecode_pars.evaluation import (
     LogBandPower,
     SpatialCovariance,
     cost_table,
+    features_computed_once,
     leave_one_subject_out,
 )
 from braindecode_pars.pretrained import load_encoder
 
 VIEWS = ["encoder", "tangent_space", "band_power"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def features_of_all_tests():
+    with features_computed_once():
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +117,7 @@ def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
 @pytest.mark.filterwarnings("ignore:These parameters are not saved", "ignore:ChannelFeatures")
 @pytest.mark.parametrize(
     ("view", "transformer", "recenter"),
-    [
-        ("hand_crafted", ChannelFeatures(), None),
-        ("encoder", None, "subject"),
-    ],
+    [("hand_crafted", ChannelFeatures(), None), ("encoder", None, "subject")],
 )
 def test_one_feature_set_is_a_linear_probe(donor, data, tmp_path, view, transformer, recenter):
     X, y, groups = data
@@ -169,6 +173,7 @@ def test_a_class_of_a_subject_is_not_centered_away(donor, data):
     X, _, groups = data
     clf = band_power(donor).fit(X, groups % 2)
     assert (clf.recenter_, clf.test_subject_data_) == (None, TestSubjectData.NONE)
+    assert clf.encoder_ is not donor.encoder_  # a copy
     several = band_power(donor).fit(X, np.arange(96) % 2)
     assert several.test_subject_data_ is TestSubjectData.ALL_UNLABELED
     with pytest.warns(UserWarning, match="one class"):
@@ -256,7 +261,8 @@ def test_the_channels_that_are_there_vote(donor, data, recenter):
     other = other if recenter is None else other - other.mean(axis=0)
     of_views.append(probabilities_of(tangents[0], y[train], other, 0.1))
     lacking = X[test].with_montages([X.montages[0].pick([2, 0])])
-    with pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\)"):
+    # Features are cached by recording and time, and these windows have other channels.
+    with features_computed_once(), pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\)"):
         found = clf.predict_proba(lacking)
     np.testing.assert_allclose(found, np.mean(of_views, axis=0), atol=1e-5)
 

@@ -28,8 +28,7 @@ def data(nights):
 
 
 @pytest.mark.parametrize(
-    ("centered", "class_weight"),
-    [(True, "balanced"), (False, None), (False, {0: 3.0})],
+    ("centered", "class_weight"), [(True, "balanced"), (False, None), (False, {0: 3.0})]
 )
 def test_it_equals_a_pipeline(data, centered, class_weight):
     X, y, groups = data
@@ -131,10 +130,7 @@ def test_unlabeled_windows_are_no_class(data, classifier):
 
 @pytest.mark.parametrize(
     ("classes", "classifier", "C"),
-    [
-        ([b"left", b"right"], "lda", None),
-        ([Fraction(1, 2), Fraction(3, 2)], "logistic", 0.1),
-    ],
+    [([b"left", b"right"], "lda", None), ([Fraction(1, 2), Fraction(3, 2)], "logistic", 0.1)],
 )
 def test_classes_are_text_or_numbers(data, classes, classifier, C):
     X, y, groups = data

@@ -65,10 +65,7 @@ def test_unlabeled_windows_are_ignored(recordings):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        ({"network": "EEGnet"}, "EEGnet"),
-        ({"network_params": {"F3": 2}}, "F3"),
-    ],
+    [({"network": "EEGnet"}, "EEGnet"), ({"network_params": {"F3": 2}}, "F3")],
 )
 def test_bad_networks(recordings, arguments, message):
     with pytest.raises((TypeError, ValueError), match=message):

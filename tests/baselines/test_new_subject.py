@@ -19,7 +19,13 @@ from braindecode_pars import FewLabelsClassifier, SubjectCentering, as_sklearn
 from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.baselines import linear_probe, new_subject
 from braindecode_pars.estimators import EuclideanAlignment, LinearProbe, RiemannianCentering
-from braindecode_pars.evaluation import LogBandPower, SpatialCovariance
+from braindecode_pars.evaluation import LogBandPower, SpatialCovariance, features_computed_once
+
+
+@pytest.fixture(scope="module", autouse=True)
+def features_of_all_tests():
+    with features_computed_once():
+        yield
 
 
 @pytest.fixture(scope="module")

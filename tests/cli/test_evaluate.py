@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from copy import deepcopy
+from functools import cache
 
 import pandas as pd
 import pytest
@@ -24,6 +25,7 @@ from braindecode_pars.cli.evaluation_report import (
     methods_of,
     show_costs,
 )
+from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import LogBandPower, cost_table
 
 runner = CliRunner()
@@ -37,6 +39,14 @@ TINY = [
     *("--set", "embed_dim=16", "--set", "num_layers=1", "--set", "mlp_dim=16"),
     *("--set", "pretrain_epochs=1", "--set", "finetune_epochs=1"),
 ]
+
+
+SIMULATE_ONCE = cache(any_source._WITHOUT_FOLDER["simulated"])
+
+
+@pytest.fixture(autouse=True)
+def simulated_once(monkeypatch):
+    monkeypatch.setitem(any_source._WITHOUT_FOLDER, "simulated", SIMULATE_ONCE)
 
 
 def evaluate(*arguments) -> str:

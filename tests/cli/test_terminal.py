@@ -9,10 +9,7 @@ import time
 import pytest
 import typer
 
-from braindecode_pars.cli.terminal import (
-    report_failures,
-    values,
-)
+from braindecode_pars.cli.terminal import report_failures, values
 from braindecode_pars.evaluation import FoldError
 
 

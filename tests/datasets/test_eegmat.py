@@ -48,7 +48,4 @@ class TestContract(RecipeContract):
 
     def write(self, root):
         extra = ["EEG A2-A1", "ECG ECG"]
-        return (
-            write(root / "Subject00_1.edf", 500, extra),
-            write(root / "Subject08_1.edf", 500),
-        )
+        return (write(root / "Subject00_1.edf", 500, extra), write(root / "Subject08_1.edf", 500))

@@ -88,7 +88,7 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
     assert set(windows.description["subject"]) == {"aaaaaaab"}
     assert caplog.messages == [
         "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
-        "Remaining: 1 subject (1 recording).",
+        "Remaining: 1 subject (1 recording)."
     ]
 
 

@@ -84,33 +84,34 @@ def test_a_difference_in_linear_trends_needs_low_frequencies():
     assert scores["note"].dropna().iloc[0].startswith("0 of 12 recordings")
 
 
-def test_scores_are_those_of_the_protocols(nights):
+def test_scores_are_those_of_the_protocols(brief):
     probe = make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression(C=0.01))
     methods = {"probe": probe, "chance": METHODS["chance"]}
     settings = dict(cv=2, n_train_subjects=[2], seeds=[1], metrics=["kappa"], verbose=0)
-    result = controls(methods, nights, controls=["slow"], dataset="d", **settings)
+    result = controls(methods, brief, controls=["slow"], dataset="d", **settings)
     for control, rows in result.groupby("control", sort=False):
-        changed = nights if control == "none" else ControlSignals(control).transform(nights)
+        changed = brief if control == "none" else ControlSignals(control).transform(brief)
         expected = label_efficiency(methods, changed, dataset="d", **settings)
         rows = rows.drop(columns=["control", "note"]).reset_index(drop=True)
         pd.testing.assert_frame_equal(rows, expected, check_like=True)
     assert result["note"].dropna().iloc[0].startswith("4 of 4 recordings")
     # Without numbers of training subjects: one held-out subject at a time
-    once = controls(methods, nights, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
-    expected = compare(methods, nights, metrics=["kappa"], verbose=0)
+    once = controls(methods, brief, controls=["order"], metrics=["kappa"], seeds=[0], verbose=0)
+    expected = compare(methods, brief, metrics=["kappa"], verbose=0)
     result = once[once["control"] == "none"].drop(columns="control")
     pd.testing.assert_frame_equal(result.reset_index(drop=True), expected)
     with pytest.raises(ValueError, match="controls must be one of 'slow'"):
-        controls(methods, nights, controls=["blinks"])
+        controls(methods, brief, controls=["blinks"])
 
 
 def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
     fits, fit = [], LogisticRegression.fit
     monkeypatch.setattr(LogisticRegression, "fit", lambda *a: fits.append(1) or fit(*a))
     run = dict(TESTED, out=tmp_path / "run")
-    first = controls(METHODS, simulated(), controls=["phase"], **run)
+    methods = {name: METHODS[name] for name in ("slopes", "powers")}
+    first = controls(methods, simulated(), controls=["phase"], **run)
     assert len(fits) == 2 * 2 * 2
-    again = controls(METHODS, simulated(), controls=["phase", "labels"], **run)
+    again = controls(methods, simulated(), controls=["phase", "labels"], **run)
     assert len(fits) == 2 * 3 * 2
     pd.testing.assert_frame_equal(again[again["control"] != "labels"], first)
     stored = pd.read_csv(tmp_path / "run" / "scores.csv")
@@ -121,7 +122,7 @@ def test_labels_of_subjects_with_one_class_cannot_be_permuted():
     windows = simulated()
     windows = windows.with_labels(windows.subjects % 2)
     with pytest.warns(UserWarning, match="'labels'.*one class"):
-        scores = controls(METHODS, windows, controls=["labels"], **TESTED)
+        scores = controls(REMEMBERED, windows, controls=["labels"], **TESTED)
     with pytest.raises(ValueError, match=r"against='chance'.*controls none"):
         control_gains(scores, against="chance")
 

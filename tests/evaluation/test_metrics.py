@@ -80,10 +80,7 @@ def test_undefined_scores_have_a_reason(name, true, reason):
 
 @pytest.mark.parametrize(
     ("name", "reference"),
-    [
-        ("auroc", metrics.roc_auc_score),
-        ("average_precision", metrics.average_precision_score),
-    ],
+    [("auroc", metrics.roc_auc_score), ("average_precision", metrics.average_precision_score)],
 )
 def test_scores_of_probabilities_against_scikit_learn(name, reference):
     """The mean over the classes that a subject has; of two classes, the second is positive."""

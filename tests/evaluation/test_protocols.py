@@ -13,13 +13,7 @@ from support.small_estimators import classifier, embedder
 from support.subjects import LoggingClassifier, fits, with_split, with_subject
 from torch.utils.data import Subset
 
-from braindecode_pars import (
-    PARSClassifier,
-    PARSEmbedder,
-    PARSNet,
-    PatchEncoder,
-    as_sklearn,
-)
+from braindecode_pars import PARSClassifier, PARSEmbedder, PARSNet, PatchEncoder, as_sklearn
 from braindecode_pars.callbacks import Pretraining
 from braindecode_pars.estimators import HMMSmoothing
 from braindecode_pars.evaluation import (
@@ -174,10 +168,7 @@ def test_minus_one_is_not_scored_or_a_class(nights):
 
 
 def test_every_dataset_has_its_own_split(nights, tmp_path):
-    corpora = {
-        "given": with_split(nights, SPLIT),
-        "named": BaseConcatDataset(nights.datasets[:3]),
-    }
+    corpora = {"given": with_split(nights, SPLIT), "named": BaseConcatDataset(nights.datasets[:3])}
     wanted = dict(test_subjects={"named": [1, 3]}, metrics=["accuracy"], verbose=0)
     scores = transfer({"A": LoggingClassifier(tmp_path)}, corpora, **wanted)
     keys = scores.groupby("dataset")["subject"].unique().map(list).to_dict()

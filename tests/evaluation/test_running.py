@@ -17,12 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from support.subjects import LoggingClassifier, fits, with_subject
 
 from braindecode_pars._common.computing import seeded
-from braindecode_pars._common.findings import (
-    Finding,
-    FindingWarning,
-    collected,
-    warn_once,
-)
+from braindecode_pars._common.findings import Finding, FindingWarning, collected, warn_once
 from braindecode_pars.evaluation import FoldError, leave_one_subject_out
 from braindecode_pars.windows.convert import as_windows
 
@@ -138,10 +133,7 @@ def draw_slowly(clf, windows):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_estimators_without_random_state_follow_the_seed_of_the_fold(nights, n_jobs, tmp_path):
     before = torch.random.get_rng_state()
-    with (
-        joblib.parallel_config("threading", n_jobs=n_jobs),
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with joblib.parallel_config("threading", n_jobs=n_jobs), pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.cuda, "manual_seed_all", None)  # no GPU is seeded
         methods = {"torch": Calling(draw_slowly)}
         run(nights, None, estimators=methods, test_subjects=[1, 2], out=tmp_path)

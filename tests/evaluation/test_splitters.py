@@ -110,18 +110,18 @@ def test_groups_are_needed():
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[5] * 4))
 
 
-def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_protocol(nights):
-    X, y, groups = as_sklearn(nights)
+def test_one_subject_out_is_leave_one_group_out_and_its_scores_are_those_of_the_protocol(brief):
+    X, y, groups = as_sklearn(brief)
     ours = LeaveOneSubjectOut()
     theirs = [(a.tolist(), b.tolist()) for a, b in LeaveOneGroupOut().split(y, y, groups)]
     assert pairs(ours, y, groups, X) == theirs
     assert pairs(LeaveOneSubjectOut([3, 1]), y, groups, X) == [theirs[2], theirs[0]]
     one_by_one = cross_val_score(PROBE, X, y, groups=groups, cv=ours, scoring="accuracy")
     metrics = ["accuracy"]
-    table = leave_one_subject_out({"probe": PROBE}, nights, metrics=metrics, verbose=0)
+    table = leave_one_subject_out({"probe": PROBE}, brief, metrics=metrics, verbose=0)
     one_by_one = one_by_one.astype("float32")  # the precision of torchmetrics
     assert table["value"].tolist() == one_by_one.tolist()
-    same = evaluate({"probe": PROBE}, nights, LeaveOneGroupOut(), metrics=metrics, verbose=0)
+    same = evaluate({"probe": PROBE}, brief, LeaveOneGroupOut(), metrics=metrics, verbose=0)
     assert same["value"].tolist() == one_by_one.tolist()
     assert set(same["protocol"]) == {"compare"}
 
@@ -270,13 +270,13 @@ def test_random_labels_stay_at_chance(splitter):
     assert abs(np.mean(accuracies) - 0.5) < 0.02
 
 
-def test_test_subject_data_is_a_column(nights):
+def test_test_subject_data_is_a_column(brief):
     methods = {
         "probe": PROBE,
         "centered": make_pipeline(SubjectCentering(LogBandPower(), min_windows=2), GaussianNB()),
     }
     wanted = dict(metrics=["balanced_accuracy"], verbose=0)
-    scores = evaluate(methods, nights, LabeledWindows([0, 2]), **wanted)
+    scores = evaluate(methods, brief, LabeledWindows([0, 2]), **wanted)
     assert HMMSmoothing(PROBE).test_subject_data_ == "all unlabeled"
     used = scores.groupby(["method", "n_windows"])["test_subject_data"].unique().map(list)
     assert used["probe", 0] == ["none"]
@@ -285,7 +285,7 @@ def test_test_subject_data_is_a_column(nights):
     assert set(scores["n_train_subjects"]) == {3}
     assert len(summarize(scores)) == 4
     assert score_table(scores).index.names[2:] == ["method", "test_subject_data", "n_windows"]
-    others = evaluate({"chance": PROBE}, nights, LeaveOneSubjectOut(), **wanted)
+    others = evaluate({"chance": PROBE}, brief, LeaveOneSubjectOut(), **wanted)
     assert len(score_table(pd.concat([scores, others]))) == 5  # without n_windows
     tests = paired_tests(scores, "balanced_accuracy")
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
@@ -304,9 +304,9 @@ def test_methods_without_test_subject_data_predict_each_window_alone():
         assert alone == fitted.predict(X[new])[order].tolist()
 
 
-def test_within_subjects_the_test_is_an_ordinary_t_test(nights):
+def test_within_subjects_the_test_is_an_ordinary_t_test(brief):
     methods = {"probe": PROBE, "guess": make_pipeline(LogBandPower(), DummyClassifier())}
-    scores = evaluate(methods, nights, WithinSubject(3), metrics=["accuracy"], verbose=0)
+    scores = evaluate(methods, brief, WithinSubject(3), metrics=["accuracy"], verbose=0)
     assert scores["block"].tolist()[:4] == [0, 0, 1, 1]
     assert set(scores["test_subject_data"]) == {"labeled"}
     (row,) = paired_tests(scores, "accuracy").to_dict("records")

@@ -15,6 +15,7 @@ from braindecode_pars import datasets
 from braindecode_pars.datasets import folder
 from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 from braindecode_pars.study.data_check import check_data
+from braindecode_pars.windows.amplitudes import find_outlier_channels
 from braindecode_pars.windows.convert import as_windows
 
 SFREQ = 100.0
@@ -199,6 +200,8 @@ def test_unit_mismatch_of_a_channel_and_implausible_amplitudes():
     parts[2].raw.load_data()._data[3] *= 1e3
     values = only(BaseConcatDataset(parts), "outlier_channels")
     assert values == dict(channels=["D of recording 3 (subject P2)"], factor=30)
+    flat = np.full((2, 2), np.nan)  # a window in which all channels are flat does not count
+    assert find_outlier_channels([flat, np.array([[-5, np.nan]] * 2)], "AB") == (-5, ["B"])
     assert only(within(scale=1e-6), "implausible_unit")["deviation"] == pytest.approx(
         1e-11, rel=0.1
     )

@@ -7,6 +7,7 @@ import json
 import shutil
 import warnings
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import FunctionTransformer
 from support.study_folders import two_layouts
 
-from braindecode_pars import FewLabelsClassifier, PARSClassifier, datasets
+from braindecode_pars import FewLabelsClassifier, PARSClassifier, PARSEmbedder, datasets
 from braindecode_pars.evaluation.controls import CONTROLS
 from braindecode_pars.evaluation.splitting import Corpus
 from braindecode_pars.pretrained import load_encoder
@@ -85,11 +86,13 @@ def short():
         patch.setitem(study_design.EFFORTS, "quick", effort)
         patch.setattr(study_tests, "N_SPLITS", 4)
         patch.setattr(study_design, "_seconds_of", lambda *_: 0.0)
+        small = partial(PARSEmbedder, embed_dim=16, num_layers=1)
+        patch.setattr(study_scores, "PARSEmbedder", small)
         patch.setattr(MODULE, "REPORT_INTERVAL", np.inf)  # a report at the end
         # Figures are made, but not drawn, which takes seconds.
         image = dict(source="data:", alt="a figure")
         patch.setattr(study_report, "_image", lambda *_: plt.close("all") or image)
-        settings = dict(draws=N_DRAWS, dataset="simulated", n_jobs=1, verbose=0)
+        settings = dict(draws=N_DRAWS, dataset="simulated", n_jobs=1, verbose=0, without=[TANGENT])
         yield dict(effort="quick", encoders={}, **settings)
 
 
@@ -324,7 +327,7 @@ def test_scores_of_an_estimator_that_cannot_be_described_are_not_reused():
 
 def test_a_method_with_feature_sets_is_scored_as_its_saved_classifier():
     corpus = corpus_of(simulated())
-    design = make_design(corpus, by_subject=False)
+    design = make_design(corpus, by_subject=False, n_draws=4)
     method = Method("m", "baseline", ("band_power", "tangent_space"))
     plan = SimpleNamespace(design=design)
     rows = pd.DataFrame(
@@ -476,9 +479,22 @@ def test_a_sham_has_as_many_steps_and_no_encoder_is_trained_on_test_subjects(fin
     assert len(digests) == 2 * 4 + 2
 
 
-def test_an_interrupted_study_has_a_report_and_continues(
-    short, finished, undrawn, tmp_path, monkeypatch
-):
+@pytest.fixture
+def interrupted(monkeypatch):
+    run, calls = study_scores.run_step, []  # names of the steps
+
+    def run_one(step, *others):
+        calls.append(step.name)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return run(step, *others)
+
+    monkeypatch.setattr(study_scores, "run_step", run_one)
+    return calls
+
+
+@pytest.mark.slow
+def test_an_interrupted_study_pretrains_again(short, finished, undrawn, tmp_path, interrupted):
     """A baseline and the last pretraining of a finished study are run again."""
     whole, folder = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -488,24 +504,25 @@ def test_an_interrupted_study_has_a_report_and_continues(
     for file in tmp_path.glob("encoders/*-1-*-fold-1.json"):  # of the second pretraining
         file.unlink()
         shutil.rmtree(file.with_suffix(""))
-    run, calls = study_scores.run_step, []
-
-    def interrupted(step, *others):
-        calls.append(step.name)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return run(step, *others)
-
-    monkeypatch.setattr(study_scores, "run_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         study(simulated(), out=tmp_path, **short)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "6 of 7 steps are finished" in page
-    assert len([*tmp_path.glob("steps/*.csv")]) == 6
+    assert "5 of 6 steps are finished" in page
+    assert len([*tmp_path.glob("steps/*.csv")]) == 5
     again = study(simulated(), out=tmp_path, **short)
-    assert len(calls) == len(set(calls)) + 1  # the interrupted step
+    assert len(interrupted) == len(set(interrupted)) + 1  # the interrupted step
     pd.testing.assert_frame_equal(again.scores, whole.scores)
     assert again.answers == whole.answers
+
+
+def test_an_interrupted_study_has_a_report_and_continues(short, undrawn, tmp_path, interrupted):
+    methods, calls = {"a": Constant(), "b": Constant(1)}, interrupted
+    settings = short | dict(methods=methods, only=["a", "b"], out=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        study(simulated(), **settings)
+    assert "1 of 2 steps are finished" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert sorted(study(simulated(), **settings).levels["method"]) == ["a", "b"]
+    assert calls == ["a", "b", "b"]
 
 
 def test_changed_methods_and_settings_are_computed_again(short, undrawn, tmp_path):
@@ -533,9 +550,9 @@ def test_a_failed_step_is_reported_and_the_study_continues(short, undrawn, tmp_p
 
 
 @pytest.mark.slow
-def test_steps_in_two_processes_have_the_same_scores(short, finished, tmp_path):
-    whole, _ = finished
-    result = study(simulated(), out=tmp_path, **{**short, "n_jobs": 2})
+def test_steps_in_two_processes_have_the_same_scores(short, undrawn, monkeypatch):
+    monkeypatch.setattr(study_scores, "PARSEmbedder", PARSEmbedder)  # as in new processes
+    whole, result = (study(simulated(), **short | dict(n_jobs=n)) for n in (1, 2))
     np.testing.assert_allclose(result.scores["value"], whole.scores["value"], atol=0.1)
     assert result.levels["mean"].tolist() == pytest.approx(whole.levels["mean"].tolist(), abs=0.02)
 
@@ -599,7 +616,7 @@ def test_failed_control_analyses_are_notes_and_the_model_is_saved(undrawn, tmp_p
             yield from (SimpleNamespace(step=s, error="ValueError: no samples") for s in steps)
 
     monkeypatch.setattr(MODULE, "run_steps", fail_controls)
-    settings = dict(effort="quick", encoders={}, draws=4, n_jobs=1, verbose=0)
+    settings = dict(effort="quick", encoders={}, draws=2, n_jobs=1, verbose=0)
     result = study(
         simulated(n_windows=4), out=tmp_path, only=["log band power", "controls"], **settings
     )
@@ -620,13 +637,14 @@ def test_without_recorded_or_control_signals_there_are_no_gains(finished_control
     assert study_results.primary_control_gains(SimpleNamespace(control_steps=steps)) is None
 
 
+@pytest.mark.slow
 def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp_path):
     loading = two_layouts(tmp_path / "recordings")
     windows = datasets.folder.load(tmp_path / "recordings", **loading)
     data = StudyData.of(windows)
     check = check_data(data)
     assert not check.stops
-    settings = Settings("quick", only=["log band power"], draws=4)
+    settings = Settings("quick", only=["log band power"], draws=2)
     plan = study_design.plan_study(data, check, settings, out=tmp_path)
     assert len(plan.check.facts["channels"].split(", ")) == 4
     result = run_study(plan, n_jobs=1, verbose=0)

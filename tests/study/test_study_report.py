@@ -171,11 +171,7 @@ def unfinished(study: Study) -> Study:
     is_finished = study.levels["kind"] == "baseline"
     chosen = Recommendation(BAND, False, 0.71, 0.55, 0.87)
     return replace(
-        study,
-        **missing,
-        plan=plan,
-        levels=study.levels[is_finished],
-        recommendation=chosen,
+        study, **missing, plan=plan, levels=study.levels[is_finished], recommendation=chosen
     )
 
 

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common.channel_names import is_eeg
 from braindecode_pars.models import electrode_positions
-from braindecode_pars.recordings.recipe import Recipe
-from braindecode_pars.signal_store import SignalStore
-
-
-def check_same_windows(recipe: Recipe, folder: Path, out: Path, **settings: Any) -> SignalStore:
-    """Store the recordings of a recipe, and check that the windows equal the result of ``load``."""
-    corpus = recipe.labeled(folder, **settings)
-    store = SignalStore.create(out, corpus, dtype="float32", verbose=0)
-    check_equal(store.labeled_windows(), recipe.load(folder, verbose=0, **settings))
-    return store
 
 
 def check_equal(actual: BaseConcatDataset, expected: BaseConcatDataset) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from braindecode_pars import datasets
 from braindecode_pars.recordings.loading import choose_subjects
-from support.labeled_stores import check_same_windows
+from braindecode_pars.signal_store import SignalStore
+from support.labeled_stores import check_equal
 
 
 class RecipeContract:
@@ -69,11 +70,14 @@ class RecipeContract:
             with pytest.raises(TypeError, match=r"has no setting seconds"):
                 call(corpus, seconds=3)
 
-    def test_windows_have_volts_channels_and_class_names(self, corpus):
-        windows = self.module.load(corpus, verbose=0, **self.settings)
+    @pytest.fixture(scope="class")
+    def loaded(self, corpus):
+        return self.module.load(corpus, verbose=0, **self.settings)
+
+    def test_windows_have_volts_channels_and_class_names(self, loaded):
         classes = self.recipe.card["classes"] if self.classes is None else self.classes
-        assert len(windows.datasets) >= 2
-        for part in windows.datasets:
+        assert len(loaded.datasets) >= 2
+        for part in loaded.datasets:
             assert part.description["corpus"] == self.name
             assert {ch["kind"] for ch in part.raw.info["chs"]} == {2}  # EEG
             assert set(part.metadata["target"]) <= {*range(len(classes))} | {-1}
@@ -102,10 +106,12 @@ class RecipeContract:
         assert set(windows.description["subject"]) == {subject}
 
     @pytest.mark.filterwarnings("ignore:Duplicate recordings")
-    def test_a_store_has_the_same_labeled_windows(self, corpus, tmp_path):
+    def test_a_store_has_the_same_labeled_windows(self, corpus, loaded, tmp_path):
         if self.recipe.cut is None:
             with pytest.raises(ValueError, match=rf"{self.recipe.card['name']} has no labels"):
                 self.recipe.labeled(corpus)
             return
-        store = check_same_windows(self.recipe, corpus, tmp_path / "store", **self.settings)
+        labeled = self.recipe.labeled(corpus, **self.settings)
+        store = SignalStore.create(tmp_path / "store", labeled, dtype="float32", verbose=0)
+        check_equal(store.labeled_windows(), loaded)
         assert store.classes == (self.classes or self.recipe.card["classes"])
