@@ -262,7 +262,7 @@ def test_the_channels_that_are_there_vote(donor, data, recenter):
     of_views.append(probabilities_of(tangents[0], y[train], other, 0.1))
     lacking = X[test].with_montages([X.montages[0].pick([2, 0])])
     # Features are cached by recording and time, and these windows have other channels.
-    with features_computed_once(), pytest.warns(UserWarning, match=r"C4 is missing .*\(2 of 3\)"):
+    with features_computed_once(), pytest.warns(UserWarning, match=r"channels: C4 .*\(2 of 3\)"):
         found = clf.predict_proba(lacking)
     np.testing.assert_allclose(found, np.mean(of_views, axis=0), atol=1e-5)
 
@@ -270,10 +270,10 @@ def test_the_channels_that_are_there_vote(donor, data, recenter):
 def test_windows_with_and_without_a_channel_in_one_call(fitted, nights):
     lacking = copy.deepcopy(nights.datasets[1])
     lacking.raw.drop_channels(["C4"])
-    with pytest.warns(UserWarning, match=r"C4 is missing .* 24 of 48 windows.*\(2, 3 of 3\)"):
+    with pytest.warns(UserWarning, match=r"channels: C4 .*24 of 48 windows.*\(2, 3 of 3\)"):
         found = fitted.predict_proba(BaseConcatDataset([nights.datasets[0], lacking]))
     np.testing.assert_allclose(found[:24], fitted.predict_proba(nights.datasets[0]), atol=1e-6)
-    with pytest.warns(UserWarning, match="C4 is missing"):
+    with pytest.warns(UserWarning, match="channels: C4"):
         np.testing.assert_allclose(found[24:], fitted.predict_proba(lacking), atol=1e-6)
 
 
@@ -331,7 +331,7 @@ def test_a_recording_is_one_subject(fitted, nights):
     short = mne.io.RawArray(raw.get_data()[:, :1600], raw.info, verbose="error")
     with pytest.raises(ValueError, match=r"recenter='subject'.* 10 .* has 3"):
         fitted.predict_raw(short)
-    with pytest.warns(UserWarning, match="F3 is missing"):
+    with pytest.warns(UserWarning, match="channels: F3"):
         frame = fitted.predict_raw(raw.copy().drop_channels(["F3"]))
     assert frame.attrs["findings"]["missing_channels"] == ["F3"]
     assert (frame["n_chans"] == 2).all()

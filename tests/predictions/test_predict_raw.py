@@ -217,7 +217,7 @@ def test_without_preprocessing_the_samples_are_used_as_they_are(clf):
 def test_missing_channels(clf):
     raw = recording(["C4", "F3"])
     lacks = pytest.warns(UserWarning, match=r"average reference in training.*C3\.")
-    missing = r"C3 is missing.*\(2 of 3\)"
+    missing = r"channels: C3.*\(2 of 3\)"
     with lacks, pytest.warns(UserWarning, match=missing):
         frame = clf.predict_raw(raw)
     assert frame.attrs["findings"]["missing_channels"] == ["C3"]
