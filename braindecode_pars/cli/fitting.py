@@ -209,11 +209,10 @@ def _show_plan(plan: study_design.StudyPlan, n_jobs: int | None) -> None:
     minutes = plan.table["minutes"][~np.array(is_finished)]
     n_processes = number_of_processes(n_jobs)
     total = max(1.0, minutes.sum() / n_processes, minutes.max())
-    bound = "at least " if minutes.isna().any() else ""
     has_controls = any(step.methods for step in plan.control_steps)
     controls = " and control analyses" if has_controls else ""
     show(
-        f"{plan.about['design']}.\nEstimated run time on this machine: {bound}{total:.0f} min "
+        f"{plan.about['design']}.\nEstimated run time on this machine: at least {total:.0f} min "
         f"(processes: {n_processes}), plus the final training of the recommended method{controls}. "
         "A pretraining ends early if its held-out loss stops decreasing."
     )

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 
 from braindecode_pars._common import checks, files, names, training
-from braindecode_pars.estimators import fine_tuning
+from braindecode_pars.estimators import encoder_start, fine_tuning, windows_estimator
 from braindecode_pars.evaluation import protocols, splitting
 from braindecode_pars.evaluation.cache import FoldStore
 from braindecode_pars.evaluation.splitters import LabeledSubjects
@@ -278,18 +278,26 @@ def share_encoders(
     ValueError
         If there are no windows for pretraining, or a pretext task cannot be used with the windows.
     """
-    encoders: dict[tuple[str, bytes], Any] = {}
+    keys = [(fold.method, fold.pretrain.tobytes()) for fold in folds]
+    pretraining = {
+        k: fold for k, fold in zip(keys, folds, strict=True) if pretrains(fold.estimator)
+    }
+    # A pretext task that does not fit the windows fails before any encoder is pretrained.
+    for fold in {fold.method: fold for fold in pretraining.values()}.values():
+        with windows_estimator.without_training(fold.estimator) as (unfitted, _):
+            encoder_start.load_or_build_encoder(unfitted, corpora[fold.dataset].X).make_task()
+    bar = training.ProgressBar(
+        pretraining.items(), "pretraining", unit=" encoders", disable=not verbose
+    )
+    encoders = {key: _encoder_for(fold, corpora[fold.dataset], store) for key, fold in bar}
     shared = []
-    for fold in training.ProgressBar(folds, "pretraining", unit=" fits", disable=not verbose):
-        if pretrains(fold.estimator):
-            key = fold.method, fold.pretrain.tobytes()
-            if key not in encoders:
-                encoders[key] = _encoder_for(fold, corpora[fold.dataset], store)
+    for key, fold in zip(keys, folds, strict=True):
+        estimator = fold.estimator
+        if key in encoders:
             # Fine-tune the encoder as if the fit had pretrained it, not as a pretrained encoder.
-            params = fine_tuning.fine_tuning_of(fold.estimator.get_params(deep=False), None)
-            estimator = clone(fold.estimator).set_params(encoder=encoders[key], **params)
-            fold = replace(fold, estimator=estimator)
-        shared.append(fold)
+            params = fine_tuning.fine_tuning_of(estimator.get_params(deep=False), None)
+            estimator = clone(estimator).set_params(encoder=encoders[key], **params)
+        shared.append(replace(fold, estimator=estimator))
     return shared
 
 

@@ -85,7 +85,7 @@ def controls(
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. :func:`control_gains` compares at least two.
+        Estimators by method name. At least two are required.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions.
     controls : sequence of str
@@ -116,7 +116,8 @@ def controls(
     Raises
     ------
     ValueError
-        If a control is unknown or duplicate. Also the errors of the protocols.
+        If there are fewer than two methods, or a control is unknown or duplicate. Also the errors
+        of the protocols.
     FoldError
         If a fit fails.
 
@@ -162,6 +163,11 @@ def controls(
     """
     # Check the arguments before anything is computed
     splitting.check_list("controls", controls, checks.choice(*CONTROLS, changed_signals.SHAM))
+    if len(estimators) < 2:  # control_gains would fail, after all methods were fitted
+        raise ValueError(
+            "controls() compares methods and requires at least 2 estimators, got "
+            f"{len(estimators)}. Add an estimator to compare with, such as a random encoder."
+        )
     if out is not None:
         out = Path(out).expanduser()
         ResultsFolder(out, "controls", marks=(f"{UNCHANGED}/",)).check()
@@ -322,10 +328,10 @@ def control_gains(
                 key = dict(zip(_KEYS, (dataset, n, method, against, control), strict=True))
                 gains.append(key | _gain_row(values, key, chance, group))
     if not gains:
-        controls_text = ", ".join(map(str, names["control"]))
         raise ValueError(
-            f"control_gains requires a control and a method other than against={against!r}, but "
-            f"the scores contain the controls {controls_text}."
+            "control_gains requires scores of at least one control and of a method other than "
+            f"against={against!r}, got the methods {', '.join(map(str, names['method']))} and the "
+            f"controls {', '.join(map(str, names['control']))}. Add the missing scores."
         )
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 

@@ -461,11 +461,10 @@ def worst_subjects(
 
     Raises
     ------
-    KeyError
-        If the scores contain no method ``reference``.
     ValueError
-        If there are several protocols or datasets, or the metric is unknown or an error metric
-        (lower is better). Also the errors of :func:`summarize`.
+        If the reference is not a method, no subject has a score of every method, there are several
+        protocols or datasets, or the metric is unknown or an error metric (lower is better). Also
+        the errors of :func:`summarize`.
 
     Notes
     -----
@@ -505,6 +504,9 @@ def worst_subjects(
     means = means_by_subject(rows)
     keys = [column for column in means if column != "value"]
     table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
+    checks.choice(*means["method"].unique()).check("reference", reference)
+    if table.empty:
+        raise ValueError("No subject has a score of every method.")
     subjects = table.xs(reference, level="method").mean().sort_values(kind="stable").index
     n_worst = math.ceil(round(proportion * len(subjects), 9))
     summary = {

@@ -258,6 +258,11 @@ def pairs_of(
     duplicates = means[means.duplicated(["dataset", "method", "subject"], keep=False)]
     conditions = ["protocol", "n_train_subjects", *tables.TEST_SUBJECT_COLUMNS]
     tables.check_one_value(duplicates, "scores", conditions)
+    if len(duplicates):  # a condition is unknown in some rows
+        raise ValueError(
+            "A subject has several scores of the same method, in different conditions "
+            f"({', '.join(conditions)}). Select the rows of one condition."
+        )
     if against is None:
         return selected, list(combinations(methods, 2))
     return selected, [(method, against) for method in methods if method != against]
@@ -404,6 +409,8 @@ def describe_differences(tests: pd.DataFrame) -> str:
 +0.080 to +0.160, p = 0.0008; PARS scores higher in 8 of 8 subjects). The test treats subjects and \
 draws of labeled subjects as crossed random effects.
     """
+    columns = ["metric", "n_train_subjects", "p_holm", "detectable", "n_dropped", "test"]
+    tables.check_table(tests, "tests", columns)
     has_several_numbers = tests["n_train_subjects"].nunique() > 1
     sentences = [_describe_difference(pair, has_several_numbers) for _, pair in tests.iterrows()]
     if (tests["p_holm"] >= 0.05).any():

@@ -101,9 +101,16 @@ def label_efficiency(
     _draw_curves(ax, rows, "method", "n_train_subjects", styles, label or metric)
     style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     sizes = sorted_values(rows["n_train_subjects"])
-    if sizes[0] > 0 and sizes[-1] > 4 * sizes[0]:
+    logarithmic = sizes[0] > 0 and sizes[-1] > 4 * sizes[0]
+    if logarithmic:
         ax.set_xscale("log")
-    ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
+    # From the largest number to the smallest, without ticks that are too close to the previous tick
+    ticks = [len(sizes) - 1]
+    for i in reversed(range(len(sizes) - 1)):
+        if positions[ticks[-1]] - positions[i] >= 0.07 * np.ptp(positions):
+            ticks.append(i)
+    ax.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:g}" for i in ticks])
     ax.set_xticks([], minor=True)
     ax.set_xlabel("number of labeled training subjects")
     style.draw_legend(ax, is_new=is_new, handlelength=3)
@@ -142,15 +149,16 @@ def subject_dots(
     """Plot the score of each held-out subject and method, and connect the scores of a subject.
 
     Use this figure to see whether a method is slightly better for all subjects or much better for a
-    few subjects. There is one group of columns for each number of training subjects. The scores of
-    a subject are averaged over seeds. The thick bar is the mean over subjects. NaN values are not
-    drawn. Rows pooled over subjects are ignored.
+    few subjects. There is one group of columns for each number of training subjects, and a single
+    group for scores without the column ``n_train_subjects``, such as scores from scikit-learn. The
+    scores of a subject are averaged over seeds. The thick bar is the mean over subjects. NaN values
+    are not drawn. Rows pooled over subjects are ignored.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of a protocol of :mod:`braindecode_pars.evaluation`, or any table with the columns
-        ``method``, ``subject``, ``n_train_subjects``, ``metric`` and ``value``.
+        ``method``, ``subject``, ``metric`` and ``value``.
     metric : str
         Metric to draw.
     label : str | None
@@ -203,10 +211,15 @@ def subject_dots(
     ['2', '8']
     """
     # Mean over seeds, with subjects as rows and methods as columns, for each number of subjects
-    columns = ("method", "subject", "n_train_subjects")
-    rows = select(scores, metric, columns)
+    rows = select(scores, metric, ("method", "subject"))
+    has_numbers = "n_train_subjects" in rows
     rows = rows[rows["subject"] != tables.POOLED]
-    tables.check_table(rows, "scores of single subjects", columns)
+    rows = rows if has_numbers else rows.assign(n_train_subjects=0)
+    if rows.empty:
+        raise ValueError(
+            f"subject_dots requires scores of single subjects, but all scores are pooled over "
+            f"subjects (subject {tables.POOLED!r}). Pass scores with a row for each subject."
+        )
     rows, styles = chosen_methods(rows, methods)
     sizes = sorted_values(rows["n_train_subjects"])
     means = rows.pivot_table("value", ["n_train_subjects", "subject"], "method", dropna=False)
@@ -227,12 +240,13 @@ def subject_dots(
     # Axes and legend
     style.draw_chance(ax, tables.chance_level(rows) if chance is None else chance)
     ticks = np.arange(len(sizes)) * step + (len(styles) - 1) / 2
-    ax.set_xticks(ticks, [f"{n:g}" for n in sizes])
+    ax.set_xticks(ticks, [f"{n:g}" if has_numbers else "" for n in sizes])
     ax.tick_params(axis="x", length=0)
-    ax.set_xlabel(
-        "number of labeled training subjects\n(dots: held-out subjects; bars: mean over subjects)"
+    axis_name = "number of labeled training subjects\n" if has_numbers else ""
+    ax.set(
+        xlabel=f"{axis_name}(dots: held-out subjects; bars: mean over subjects)",
+        ylabel=label or metric.replace("_", " "),
     )
-    ax.set_ylabel(label or metric.replace("_", " "))
     style.remove_frame(ax, grid="y")
     style.draw_legend(ax, is_new=is_new)
     return ax
@@ -309,9 +323,15 @@ def ablation_lines(
     >>> [text.get_text() for text in ax.figure.legends[0].get_texts()]
     ['cross_attention', 'mlp']
     """
+    if x == lines:
+        raise ValueError(f"x and lines must be different settings, but both are {x!r}.")
     rows = select(scores, metric, ("subject", "seed", lines, x))
     rows = rows.dropna(subset=[lines, x])
-    tables.check_table(rows, f"scores with values of {x} and {lines}", [])
+    if rows.empty:
+        raise ValueError(
+            f"No row of the scores has values in both columns, x={x!r} and lines={lines!r}. Use "
+            "settings that were varied together."
+        )
     is_new = ax is None
     [ax] = style.axes_for(ax, 1, 1, (5.6, 4.0))
     numbers = {value: number for number, value in enumerate(sorted_values(rows[lines]))}

@@ -18,6 +18,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GroupKFold, StratifiedGroupKFold
 
+from braindecode_pars import pretrained
 from braindecode_pars._common import checks, files, model_files, names
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.estimators import PARSEmbedder, transformers
@@ -322,18 +323,22 @@ def plan_study(
     table["minutes"] = estimate_minutes(steps, design, effort)
     folder = Path(out).expanduser()
     files.replace_file(folder / "study.json", files.to_json(FORMAT))
-    about = _describe(settings, design, effort)
+    about = _describe(settings, design, effort, steps)
     about["left_out"] = [*excluded, *_excluded_from_centering(design)]
     controls = study_methods.make_control_steps(steps, effort.controls)
     return StudyPlan(dataset, check, design, effort, steps, controls, table, folder, about)
 
 
-def _describe(settings: Settings, design: Design, effort: Effort) -> dict[str, Any]:
+def _describe(
+    settings: Settings, design: Design, effort: Effort, steps: Sequence[StudyStep]
+) -> dict[str, Any]:
     """Return the entries of ``Study.about`` that are known before the study runs."""
     limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
     # All settings that the scores of a step depend on, so that a folder never mixes two settings
     dependencies = (settings.draws, design.n_labeled, design.left_out, limits, FEATURES_STEPS)
     data = cache.describe_corpus(design.corpus)
+    is_network = [method.kind == "network" for step in steps for method in step.methods]
+    networks = f". Networks use {design.n_sets} draws" if any(is_network) else ""
     labeled = f"{design.n_labeled} labeled subject{'s' * (design.n_labeled > 1)}"
     return dict(
         digest=cache.digest(data, dependencies, cache.versions()),
@@ -341,7 +346,7 @@ def _describe(settings: Settings, design: Design, effort: Effort) -> dict[str, A
         design=(
             f"{len(design.folds)} folds of subjects; in each fold, {settings.draws} draws of "
             f"{labeled} ({design.n_sets} disjoint sets in each shuffle of the training subjects) "
-            f"and {effort.n_pretrainings} pretrainings"
+            f"and {effort.n_pretrainings} pretrainings{networks}"
         ),
         pretraining=limits,
         effort=settings.effort,
@@ -377,6 +382,8 @@ def check_settings(
     is_even.check("draws", settings.draws)
     checks.optional(checks.positive()).check("minutes", settings.minutes)
     splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
+    for encoder in (settings.encoders or {}).values():
+        pretrained.load_encoder(encoder)
     # With several channels and all bundled encoders, the list contains every possible method.
     encoders = {**{name: name for name in names.ENCODERS}, **(settings.encoders or {})}
     all_steps = study_methods.make_steps(2, settings.tasks, encoders, methods or {})

@@ -39,6 +39,7 @@ def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypa
     assert "small (pretrained" not in result.output
     assert "12 draws of 4 labeled subjects (3 disjoint sets" in result.output
     assert "at least" in result.output  # the duration of other methods is unknown
+    assert "Networks use 3 draws" in result.output
     assert "control analyses" in result.output
     assert "The study was not run" in result.output
     assert sorted(file.name for file in out.iterdir()) == ["study.json"]
@@ -58,7 +59,7 @@ def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     assert "sham pretraining" in result.output
-    for absent in ("fine-tuned", "control analyses"):
+    for absent in ("fine-tuned", "Networks", "control analyses"):
         assert absent not in result.output
     # 6 steps of a pretraining and its sham, 1.1 minutes each
     assert "at least 13 min (processes: 1)" in result.output

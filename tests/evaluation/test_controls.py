@@ -102,6 +102,8 @@ def test_scores_are_those_of_the_protocols(brief):
     pd.testing.assert_frame_equal(result.reset_index(drop=True), expected)
     with pytest.raises(ValueError, match="controls must be one of 'slow'"):
         controls(methods, brief, controls=["blinks"])
+    with pytest.raises(ValueError, match="at least 2 estimators"):
+        controls({"probe": probe}, brief)
 
 
 def test_a_run_resumes_and_grows(tmp_path, monkeypatch):

@@ -73,7 +73,7 @@ def test_pooled_scores_and_subjects_without_a_score_of_each_method_are_excluded(
 
 def test_what_cannot_be_compared_is_refused():
     scores = random_scores(4)
-    with pytest.raises(KeyError, match="tangent space"):
+    with pytest.raises(ValueError, match="tangent space"):
         worst_subjects(scores, "tangent space")
     with pytest.raises(ValueError, match="mae"):
         worst_subjects(scores.assign(metric="mae"), "reference")
