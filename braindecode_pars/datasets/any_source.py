@@ -12,6 +12,7 @@ from braindecode_pars._common.files import import_file
 from braindecode_pars.datasets import folder, simulated
 from braindecode_pars.datasets.eegmat import mental_arithmetic
 from braindecode_pars.datasets.ucddb import sleep
+from braindecode_pars.recordings.braindecode_zarr import is_zarr, read_zarr
 from braindecode_pars.recordings.recipe import Recipe
 from braindecode_pars.windows import amplitudes
 from braindecode_pars.windows.convert import as_windows
@@ -41,6 +42,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - folder of recordings or BIDS dataset, see
           :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`;
         - store with labels, see :class:`~braindecode_pars.signal_store.SignalStore`;
+        - folder ``dataset.zarr`` of a windows dataset that braindecode saved in Zarr format;
         - name of a corpus in :data:`RECIPES`;
         - ``"sleep"`` or ``"mental_arithmetic"`` for the bundled sample datasets, or
           ``"simulated"``;
@@ -89,6 +91,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         read = partial(load_store, place)
     elif source in RECIPES and path is not None:
         read = partial(RECIPES[source].load, path)
+    elif is_zarr(place):
+        read = partial(read_zarr, place)
     elif place.is_dir() and source not in RECIPES and (path is None or source[-3:] != ".py"):
         read = partial(folder.load, place)
     elif source.endswith(".py"):

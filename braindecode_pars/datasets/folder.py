@@ -123,7 +123,8 @@ def load(
     Parameters
     ----------
     path : path
-        Folder of recordings, see :func:`recordings`.
+        Folder of recordings (.edf, .bdf, .fif, .hea, .vhdr or .set), including all subfolders. The
+        folders ``derivatives`` and ``sourcedata`` of a BIDS dataset are excluded.
     subjects : iterable of str | None
         Subjects to read. If None, read all subjects.
     labels : list | dict | str | path | DataFrame | None
@@ -162,7 +163,11 @@ def load(
         or dict with the class of each label, such as ``{"1": "rest", "2": "arithmetic"}``. If None,
         use all labels in alphabetical order, or sorted by value if all labels are numbers.
     subject : callable | str | None
-        As in :func:`recordings`. Omit it if the labels contain the subjects.
+        Function that receives the path of a file relative to the folder and returns the subject; or
+        a regular expression that is searched for in this path and whose only group matches the
+        subject. If None, the subject is the BIDS label; if there is none, the top-level folder; for
+        a file that is not in a subfolder, the file name. Omit it if the labels contain the
+        subjects.
     window_seconds : float | None
         Length of a window in seconds. If None, use 30 s; if all labels have the same duration, and
         it is shorter than 30 s, use and log this duration.
@@ -205,8 +210,11 @@ def load(
         contains a file that is not in the folder, or contains contradictory or missing subjects or
         labels. If ``label_column`` is passed but the labels are not in a table. If ``labels_from``
         is passed together with ``labels``, or has no group ``label``. If the subject of a file is
-        ambiguous, see :func:`recordings`. With ``on_error="raise"``, also if no windows remain for
-        a subject or a class, or if a recording lacks channels.
+        ambiguous: file or folder names obviously number the recordings of the same subject, such as
+        ``Subject00_1`` and ``Subject00_2``; one or two top-level folders, such as ``train`` and
+        ``test``, would be the subjects of ten or more recordings; or two BIDS datasets contain a
+        subject with the same name, such as ``sub-01``. With ``on_error="raise"``, also if no
+        windows remain for a subject or a class, or if a recording lacks channels.
 
     Warns
     -----

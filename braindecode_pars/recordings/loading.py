@@ -161,7 +161,7 @@ def choose_subjects(
     Raises
     ------
     FileNotFoundError
-        If a requested subject has no recording, or if ``subjects`` is empty.
+        If there are no recordings, a requested subject has no recording, or ``subjects`` is empty.
     TypeError
         If ``subjects`` is a string.
 
@@ -176,6 +176,8 @@ def choose_subjects(
     ['P02', 'P03']
     """
     recordings = list(recordings)
+    if not recordings:
+        raise FileNotFoundError(f"{where} contains no recording of this corpus.")
     if subjects is None:
         return recordings
     if isinstance(subjects, str):

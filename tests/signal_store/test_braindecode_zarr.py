@@ -74,7 +74,7 @@ def test_the_dataset_is_that_of_braindecode(store, written):
 
 
 def test_the_windows_of_a_folder_are_read_as_labeled_windows(store, written, capsys):
-    windows = read_zarr(written)
+    windows = datasets.load(written)
     check_equal(windows, store.labeled_windows())
     read, expected = as_windows(windows), as_windows(store.labeled_windows())
     assert read.y.tolist() == expected.y.tolist()
