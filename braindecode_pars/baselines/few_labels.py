@@ -243,11 +243,9 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             self.n_chans_, self.n_times_ = start.n_chans, start.n_times
             self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
             self.preprocessing_ = start.preprocessing
-            if report is None:  # the encoder is an object
-                encoder = copy.deepcopy(encoder)
-            else:
+            if report is not None:
                 self.load_report_ = report
-            self.encoder_ = encoder.cpu().eval()
+            self.encoder_ = copy.deepcopy(encoder).cpu().eval()
             self.encoder_card_ = cards.fine_tuned_card(card, self.sfreq_, windows.corpus_subjects)
             self.amplitudes_ = amplitudes.amplitude_range(windows, compare=True)
             self.recenter_ = self._chosen_recentering(windows)

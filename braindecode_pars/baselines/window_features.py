@@ -241,6 +241,7 @@ class LogBandPower(NamedFeatures):
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
         bands = _bands_at(sfreq)
+        _check_bands(self, bands, getattr(self, "bands_", bands), sfreq)
         segment = min(round(self.segment_seconds * sfreq), batch.shape[-1])
         frequencies, density = welch(batch, sfreq, nperseg=segment)
         powers_of_bands = []
@@ -276,6 +277,16 @@ def _warn_of_bands(owner: NamedFeatures, excluded: list[str], sfreq: float) -> N
             f"{type(owner).__name__} excludes the bands {checks.format_list(excluded)}, because "
             f"windows with a sampling rate of {sfreq:g} Hz contain no frequencies above "
             f"{sfreq / 2:g} Hz. Use a higher sampling rate to include these bands."
+        )
+
+
+def _check_bands(owner: NamedFeatures, bands: Any, fitted: Any, sfreq: float) -> None:
+    """Check that the bands at a sampling rate in Hz are the bands of ``fit``."""
+    if bands != fitted:
+        raise ValueError(
+            f"X has a sampling rate of {sfreq:g} Hz, at which the frequency bands of "
+            f"{type(owner).__name__} differ from the bands of fit. Resample all recordings to the "
+            "same sampling rate."
         )
 
 
@@ -552,6 +563,8 @@ class ChannelFeatures(NamedFeatures):
 
     def measure(self, batch: np.ndarray, sfreq: float | None) -> np.ndarray:
         sfreq = known_rate(sfreq)
+        features = _features_at(sfreq)
+        _check_bands(self, features, getattr(self, "features_", features), sfreq)
         signals = torch.from_numpy(batch).flatten(0, 1)  # (n_windows * n_chans, n_times)
         measured = []
         for part in instance_norm(signals).split(_BATCH_SIZE):

@@ -6,7 +6,16 @@ from typing import Any
 import braindecode.augmentation
 import numpy as np
 import torch
-from braindecode.augmentation import Transform
+from braindecode.augmentation import Mixup, Transform
+
+from braindecode_pars._common.checks import check_parameters, number
+
+_PROBABILITY = number("in [0, 1]", lambda value: 0 <= value <= 1)
+_RULES = dict(
+    probability=_PROBABILITY,
+    channel_probability=_PROBABILITY,
+    std=number("of at least 0", lambda value: value >= 0),
+)
 
 
 def add_channel_noise(
@@ -45,6 +54,13 @@ class ChannelNoise(Transform):
     random_state : int | numpy.random.RandomState | None
         Seed or random number generator. PARSClassifier replaces it by its own ``random_state``.
 
+    Raises
+    ------
+    TypeError
+        If a probability or ``std`` is not a number.
+    ValueError
+        If a probability is not in [0, 1], or ``std`` is negative.
+
     Examples
     --------
     >>> import torch
@@ -64,6 +80,7 @@ class ChannelNoise(Transform):
         std: float = 1.0,
         random_state: Any = None,
     ):
+        check_parameters(locals(), _RULES, type(self).__name__)
         super().__init__(probability=probability, random_state=random_state)
         self.channel_probability = channel_probability
         self.std = std
@@ -96,9 +113,10 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        If an entry has another type, or if arguments are missing or unknown.
+        If an entry has another type, if arguments are missing or unknown, or if a transform is a
+        Mixup, which mixes the labels of windows.
     ValueError
-        If a name is unknown.
+        If a name is unknown or not supported, such as ``"Mixup"``.
 
     Examples
     --------
@@ -118,7 +136,8 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
         name = str(arguments.pop("name", None))
         transform: Any = getattr(braindecode.augmentation, name, None)
         transform = ChannelNoise if name == "ChannelNoise" else transform
-        if not (isinstance(transform, type) and issubclass(transform, Transform)):
+        is_transform = isinstance(transform, type) and issubclass(transform, Transform)
+        if not is_transform or issubclass(transform, Mixup):
             raise ValueError(
                 f"Unknown augmentation {name!r}. Use 'ChannelNoise', or the name of a transform in "
                 "braindecode.augmentation."
@@ -131,5 +150,11 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
         raise TypeError(
             "augmentation must be a braindecode transform, the name of a transform, a dict with "
             f"name and arguments, a list of these, or None, got {augmentation!r}."
+        )
+    # A Compose contains other transforms.
+    if any(isinstance(part, Mixup) for part in augmentation.modules()):
+        raise TypeError(
+            "augmentation contains Mixup, which is not supported because it mixes labels. Remove "
+            "it."
         )
     return augmentation

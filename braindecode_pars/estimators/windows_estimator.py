@@ -579,7 +579,8 @@ def computed_once(
     rows_by_key, cached_windows = cache
     rows = rows_by_key.setdefault(make_key(), {})
     lengths = (windows.table["stop"] - windows.table["start"]).tolist()
-    channels = [windows.montages[i].key for i in windows.montage_numbers]
+    keys = [montage.key for montage in windows.montages]
+    channels = [keys[i] for i in windows.montage_numbers.tolist()]
     places = list(zip(windows.places(), lengths, channels, strict=True))
     missing = [i for i, place in enumerate(places) if place not in rows]
     if missing:

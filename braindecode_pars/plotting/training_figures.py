@@ -23,8 +23,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     """Plot training curves: the loss in each epoch, with one panel per training phase.
 
     In phases with relative losses, such as pretraining, the relative training loss is shown, with a
-    dotted line at the chance level (1). In all other phases, the training loss and the validation
-    loss are shown. Each run is a separate line.
+    dotted line at the chance level (1). If the pretext task has several losses, each of them is
+    shown as a thinner line. In all other phases, the training loss and the validation loss are
+    shown. Each run is a separate line.
 
     Parameters
     ----------
@@ -32,9 +33,9 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         Losses with one row per epoch: ``history_`` of a :class:`~braindecode_pars.PARSClassifier`,
         or the histories of several classifiers, concatenated with ``pandas.concat`` after adding
         the columns ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
-        ``train_loss``. Optional columns are ``valid_loss``, ``train_loss_relative``, ``method``,
-        and the columns that identify a run: ``dataset``, ``subject``, ``n_train_subjects`` and
-        ``seed``.
+        ``train_loss``. Optional columns are ``valid_loss``, ``train_loss_relative``,
+        ``train_loss_relative_NAME``, ``method``, and the columns that identify a run: ``dataset``,
+        ``subject``, ``n_train_subjects`` and ``seed``.
     axes : sequence of Axes, one per phase | None
         Axes to draw on. If None, a new figure is created.
 
@@ -91,7 +92,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     panels = style.axes_for(axes, 1, len(phases), (1 + 4.2 * len(phases), 3.6))
     for ax, phase in zip(panels, phases, strict=True):
         rows = history[history["phase"] == phase]
-        lines = _lines_of(rows)
+        lines = _lines_of(rows, is_several=len(methods) > 1)
         relative = tables.RELATIVE in lines
         rows = rows.dropna(subset=list(lines), how="all")
         for number, method in enumerate(methods):
@@ -111,14 +112,21 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
     return panels
 
 
-def _lines_of(rows: pd.DataFrame) -> Lines:
-    """Return the losses of a phase to draw."""
+def _lines_of(rows: pd.DataFrame, is_several: bool) -> Lines:
+    """Return the losses of a phase to draw; with several methods, colors distinguish methods."""
     drawn = rows.columns[rows.notna().any()]
-    if tables.RELATIVE in drawn:
-        return {tables.RELATIVE: ("relative", dict(linestyle="-", lw=1.6))}
-    lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
-    if "valid_loss" in drawn:
-        lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
+    if tables.RELATIVE not in drawn:
+        lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
+        if "valid_loss" in drawn:
+            lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
+        return lines
+    # The total loss, and the losses of the parts of a joint task
+    lines = {tables.RELATIVE: ("total", dict(linestyle="-", lw=1.6))}
+    parts = {name: part for name in drawn if (part := tables.part_of(str(name)))}
+    for i, (name, part) in enumerate(parts.items()):
+        look = dict(linestyle=style.LINES[1 + i % (len(style.LINES) - 1)], lw=1)
+        color = {} if is_several else dict(color=style.series_style(i + 1)["color"])
+        lines[name] = part, look | color
     return lines
 
 
@@ -139,8 +147,7 @@ def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
                 markevery=max(1, len(scored) // 6),
                 markersize=4,
                 label=", ".join(filter(None, texts)),
-                color=look["color"],
-                **line,
+                **{"color": look["color"], **line},
             )
 
 

@@ -357,6 +357,12 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))
 
 
+#: License identifiers of the Hub.
+_LICENSES = (
+    *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "agpl-3.0"),
+    *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
+    *("odc-by", "odbl", "pddl"),
+)
 #: Entries of ``about`` that are rendered in other sections of the template, or not rendered.
 _PLACED = {*SHARED_FACTS, "held_out", "audit"} - {"date"}
 
@@ -400,7 +406,6 @@ def model_card(
     # The card of a classifier or regressor describes its encoder, not the model.
     facts = card.about
     model_facts = {} if kind in model_files.PREDICTORS else facts
-    license_name = model_facts.get("license") or ""
     labels = estimator.get("classes", {}).get("values", ())
     template = jinja2.Template(
         Path(__file__).with_name("model_card.md").read_text(encoding="utf-8"),
@@ -416,8 +421,7 @@ def model_card(
         card=card,
         facts=facts,
         model_facts=model_facts,
-        # The Hub accepts only these characters.
-        license_name=re.sub(r"[^a-z0-9.]+", "-", license_name.lower()).strip("-"),
+        hub_license=_hub_license(model_facts.get("license")),
         classes=[*zip(labels, estimator.get("class_names") or labels, strict=True)],
         corpora=dict.fromkeys([*facts.get("corpora", ()), *public_corpora(card.seen_subjects)]),
         encoder_config=description.get("encoder", {}),
@@ -425,6 +429,16 @@ def model_card(
         text_of=text_of,
         preprocessing=_preprocessing(description, estimator, card),
     )
+
+
+def _hub_license(license_name: str | None) -> dict[str, str]:
+    """Return the entries of the header for a license; the text of the card has its full name."""
+    if not license_name:
+        return {}
+    # The Hub accepts only these characters.
+    name = re.sub(r"[^a-z0-9.]+", "-", license_name.lower()).strip("-")
+    name = {"odc-by-1.0": "odc-by"}.get(name, name)
+    return {"license": name} if name in _LICENSES else {"license": "other", "license_name": name}
 
 
 def _preprocessing(

@@ -57,14 +57,8 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
     # Medians over the channels that are not flat: the standard deviation, and the absolute mean
     # divided by it.
     statistics = []
-    arrays = [np.asarray(window, dtype=float) for window in windows]
-    if len({window.shape for window in arrays}) == 1 and arrays[0].size:  # faster than a loop
-        stacked = np.stack(arrays)
-        if (np.ptp(stacked, axis=-1) > 0).all():
-            deviations, means = stacked.std(axis=-1), stacked.mean(axis=-1)
-            medians = np.median(deviations, axis=1), np.median(np.abs(means) / deviations, axis=1)
-            statistics, arrays = list(zip(*medians, strict=True)), []
-    for window in arrays:
+    for window in windows:
+        window = np.asarray(window, dtype=float)
         varies = np.ptp(window, axis=1) > 0 if window.size else np.zeros(len(window), bool)
         if varies.any():
             deviation, mean = window[varies].std(axis=1), window[varies].mean(axis=1)

@@ -141,9 +141,7 @@ def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
     >>> find_shared_samples(windows, n_train=1)
     {1}
     """
-    # Changes between the samples of a weighted sum of the channels
-    changes = [np.diff(np.arange(1, len(x) + 1) @ x.astype(float)) for x in windows]
-    starts, projections = zip(*map(_segments, changes), strict=True)
+    starts, projections = zip(*(_segments(_changes(window)) for window in windows), strict=True)
     rows = np.repeat(np.arange(len(windows)), [*map(len, starts)])
     places, segments = np.concatenate(starts), np.concatenate(projections)
     n = int(np.searchsorted(rows, n_train))  # number of segments of training windows
@@ -153,7 +151,7 @@ def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
     for i in np.flatnonzero(distances < np.inf).tolist():
         train, test = int(rows[nearest[i]]), int(rows[n + i])
         shift = int(places[nearest[i]] - places[n + i])
-        if test not in shared and _are_equal(changes[train], changes[test], shift):
+        if test not in shared and _are_equal(windows[train], windows[test], shift):
             shared.add(test)
     return shared
 
@@ -247,6 +245,11 @@ def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
                 yield recordings[first + i], recordings[j]
 
 
+def _changes(window: np.ndarray) -> np.ndarray:
+    """Return the changes between the samples of a weighted sum of the channels."""
+    return np.diff(np.arange(1, len(window) + 1) @ window.astype(float))
+
+
 def _segments(changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first samples of segments, and projections of shape (n_segments, N_PROJECTIONS).
 
@@ -265,12 +268,13 @@ def _segments(changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return starts[is_usable], projections / np.linalg.norm(projections, axis=1, keepdims=True)
 
 
-def _are_equal(changes: np.ndarray, other_changes: np.ndarray, shift: int) -> bool:
+def _are_equal(window: np.ndarray, other_window: np.ndarray, shift: int) -> bool:
     """Return whether the changes between shared samples are equal, except for a factor.
 
     Most changes are compared, not all, because pulses may be equal in all windows.
     """
-    first, other = changes[max(0, shift) :], other_changes[max(0, -shift) :]
+    first = _changes(window)[max(0, shift) :]
+    other = _changes(other_window)[max(0, -shift) :]
     n = min(len(first), len(other))
     first, other = first[:n], other[:n]
     difference = first - (first @ other) / (other @ other) * other

@@ -159,6 +159,11 @@ class Preprocessing:
             return value
         entries = dict(value or {})
         entries.pop("filters", None)  # in the file of the bundled encoder "features-eegmmidb"
+        if unknown := [name for name in entries if name not in FIELDS]:
+            raise ValueError(
+                f"preprocessing contains the unknown entry {unknown[0]!r}. Valid entries are "
+                f"{', '.join(FIELDS)}."
+            )
         return cls(**entries)
 
     def known(self) -> dict[str, Any]:

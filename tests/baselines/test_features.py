@@ -103,6 +103,8 @@ def test_bands_beyond_half_the_sampling_rate_are_left_out():
         low = LogBandPower(sfreq=64).fit(windows)
     assert list(low.bands_) == list(BANDS)[:6]
     assert low.transform(windows).shape == (3, 2 * 12)
+    with pytest.raises(ValueError, match=r"128 Hz.* bands"):
+        low.set_params(sfreq=128).transform(windows)
 
 
 def test_a_band_that_ends_at_half_the_sampling_rate_is_used(array):
@@ -220,6 +222,8 @@ def test_channel_features_at_low_rates(array):
     with pytest.warns(UserWarning, match=r"30 to 45 Hz.* 40 Hz"):
         low = ChannelFeatures(sfreq=80).fit(windows)
     assert low.transform(windows).shape == (3, len(low.get_feature_names_out())) == (3, 3 * 28)
+    with pytest.raises(ValueError, match=r"100 Hz.* bands"):
+        low.set_params(sfreq=100).transform(windows)
     flat = np.zeros((2, 1, 300))
     assert np.isfinite(ChannelFeatures(sfreq=100).transform(flat)).all()
 

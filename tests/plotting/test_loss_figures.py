@@ -48,6 +48,13 @@ def test_phases_are_drawn_side_by_side():
     assert pretraining.get_ylim()[1] > 1
 
 
+def test_parts_of_a_task_are_lines_of_their_own():
+    joint = history().assign(train_loss_relative_mae=history()["train_loss_relative"] / 2)
+    pretraining, _ = plotting.training_curves(joint)
+    np.testing.assert_allclose(curves(pretraining), [[1.0, 0.7, 0.4], [0.5, 0.35, 0.2]])
+    assert legend(pretraining) == ["total", "mae"]
+
+
 def test_runs_are_lines_and_the_legend_has_each_method_once():
     """The method that starts from scratch has no pretraining."""
     runs = [("PARS", 0, "S1"), ("PARS", 0, "S2"), ("PARS", 1, "S1"), ("MAE", 0, "S1")]

@@ -193,7 +193,7 @@ def header_of(text):
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("ODC-BY 1.0", {"license": "other", "license_name": "odc-by-1.0"}),
+        ("ODC-BY 1.0", {"license": "odc-by"}),
         ('Ours: "ask" 1.0\n', {"license": "other", "license_name": "ours-ask-1.0"}),
         (None, {}),
     ],

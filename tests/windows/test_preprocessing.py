@@ -47,7 +47,7 @@ def test_json_and_back():
         ("sfreq", 0, ValueError),
         ("band", (40, 0.5), ValueError),
         ("channels", [], ValueError),
-        ("highpass", 0.5, TypeError),
+        ("highpass", 0.5, ValueError),
     ],
 )
 def test_what_is_refused(entry, value, error):
