@@ -134,14 +134,14 @@ def test_tensors_are_copied_from_the_file(checkpoint, tmp_path):
 
 def test_the_checkpoints_of_another_run_are_not_used(store, tmp_path):
     checkpoints = tmp_path / "run/checkpoints"
-    own = interrupted_run(store, tmp_path / "run", epochs=5)
+    first_files = interrupted_run(store, tmp_path / "run", epochs=5)
     for file in interrupted_run(store, tmp_path / "another", 4, epochs=5):
         file.rename(checkpoints / file.name)
     with pytest.warns(UserWarning, match="step-00000012.*step-00000009.*step-00000006"):
         interrupted_run(store, tmp_path / "run", 1, epochs=5, resume=True)
     # The later files of the other run do not push out the run's own checkpoints.
-    assert own[-1] in checkpoints.iterdir()
-    run_id = Checkpoint.read(own[-1]).run_id
+    assert first_files[-1] in checkpoints.iterdir()
+    run_id = Checkpoint.read(first_files[-1]).run_id
     assert Checkpoint.read(checkpoints / "step-00000009.safetensors").run_id == run_id
     for file in checkpoints.glob("step-*"):
         if Checkpoint.read(file).run_id == run_id:
