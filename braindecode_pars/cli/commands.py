@@ -480,24 +480,19 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
     from braindecode_pars import datasets, evaluation
     from braindecode_pars.recordings.side_tables import read_table
 
-    def is_table(side: str) -> bool:
-        return Path(side).suffix.lower() in (".csv", ".tsv")
+    tables = [side for side in (train, test) if Path(side).suffix.lower() in (".csv", ".tsv")]
+    if tables and (len(tables) == 1 or options):  # before recordings are read
+        raise ValueError(
+            f"{', '.join(tables)}: a table of windows can only be compared with another table, and "
+            "options for reading recordings do not apply to tables. Pass two tables without these "
+            "options, or two sources of recordings."
+        )
 
     def read(side: str) -> Any:
-        if not is_table(side):
-            return datasets.load(side, **reading_of(side, options))
-        if options:
-            raise ValueError(
-                f"{side} is a table of windows, but {', '.join(sorted(options))} applies to "
-                "recordings only. Omit the options for reading recordings."
-            )
-        return read_table(side, Path())
-
-    if is_table(train) != is_table(test):  # before recordings are read
-        raise ValueError(
-            f"Only one of {train} and {test} is a table. Pass two tables of windows, or two "
-            "sources of recordings."
+        return (
+            read_table(side, Path()) if tables else datasets.load(side, **reading_of(side, options))
         )
+
     result = evaluation.audit_split(read(train), read(test))
     show(str(result))
     if result.has_leak:
