@@ -142,6 +142,7 @@ def plain_strength(clf, features, codes, groups, folds):
     return np.mean(scores, axis=0)
 
 
+@pytest.mark.slow
 def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
     """Balanced accuracy, windows of each class left to predict, the strongest of equals."""
     for seed in (0, 1, 10, 13):  # each other rule of the search has another result in one of them

@@ -37,6 +37,7 @@ def three_subjects(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_an_encoder_in_a_folder_is_audited_on_bundled_data(tmp_path, three_subjects):
     """At its sampling rate, and if it continues an encoder of the package with another audit."""
     card = EncoderCard(

@@ -134,6 +134,7 @@ def test_label_efficiency(tmp_path):
     assert (tmp_path / "f1.png").exists()
 
 
+@pytest.mark.slow
 def test_transfer(encoders, tmp_path):
     output = evaluate(
         *("transfer", "--encoder", encoders / "pars", *SMALL, *TINY[-2:], "--test-subject", 3),
@@ -147,6 +148,7 @@ def test_transfer(encoders, tmp_path):
     assert set(scores["dataset"]) == {"simulated"}
 
 
+@pytest.mark.slow
 def test_ablation(tmp_path):
     output = evaluate(
         *("ablation", *SMALL, *TINY, "--grid", "overlap", "--test-subject", 4),
@@ -209,6 +211,7 @@ def test_controls(encoders, tmp_path):
     assert "than log band power" in output.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_controls_without_test_subjects_hold_out_folds_of_subjects(tmp_path):
     output = evaluate(
         *("controls", *SMALL, "--method", "band-power", "--method", "amplitude"),
@@ -238,6 +241,7 @@ def test_several_encoders_in_one_table_and_one_test(encoders, tmp_path):
     assert tests[["p", "p_holm", "df"]].notna().all(axis=None)
 
 
+@pytest.mark.slow
 def test_sizes_differ_only_on_purpose_and_the_table_says_so(encoders, tmp_path):
     arguments = [
         *("evaluate", "label-efficiency", *SMALL, "--set", "finetune_epochs=1", "--n", "2"),

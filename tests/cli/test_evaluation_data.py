@@ -87,6 +87,7 @@ def made(records, tmp_path_factory):
     return path, output
 
 
+@pytest.mark.slow
 def test_labeled_recordings_of_all_splits_are_stored(made, records):
     path, output = made
     assert "ysyw: 4 subjects (4 recordings) of 1,983 in the full corpus." in output

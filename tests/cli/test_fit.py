@@ -97,6 +97,7 @@ def test_an_encoder_brings_its_sampling_rate_and_band(recordings, tmp_path):
     assert clf.encoder_card_.task == "joint"
 
 
+@pytest.mark.slow
 def test_confounded_classes_are_a_warning_once(tmp_path):
     (tmp_path / "data").mkdir()
     study_folders.classes_of_sites(tmp_path / "data")
@@ -106,6 +107,7 @@ def test_confounded_classes_are_a_warning_once(tmp_path):
     assert result.output.count("Warning: Class is confounded with the site") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Preprocessing of these windows differs.*reference as recorded")
 def test_a_short_recording_is_not_predicted_by_a_centered_ensemble(recordings, tmp_path):
     """The model is replaced by another one on request only."""

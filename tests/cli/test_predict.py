@@ -322,6 +322,7 @@ def test_a_folder_of_recordings(model, night, tmp_path, monkeypatch):
     assert "2 of 2 recordings had already been predicted" in predict(*again).output
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*not saved")  # parameters that only matter for fit
 def test_adapted_predictions_are_those_of_python(nights, undrawn, tmp_path):
     """With labels in the annotations, and rescaled signals."""

@@ -56,6 +56,7 @@ def windows_of(store: SignalStore, corpus: str) -> np.ndarray:
     return np.stack([windows[i] for i in range(len(windows))])
 
 
+@pytest.mark.slow
 def test_recipes_become_one_store(corpora, tmp_path):
     """Its samples are those of the recipes' windows, of training subjects only."""
     path = tmp_path / "store"

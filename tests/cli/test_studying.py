@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 from support import study_folders
 from typer.testing import CliRunner
 
+from braindecode_pars import PARSEmbedder
 from braindecode_pars.cli.commands import app
-from braindecode_pars.study import study_design
+from braindecode_pars.study import study_design, study_scores
 
 
 def run(*arguments):
@@ -52,6 +54,7 @@ def test_an_unknown_method_is_an_error_before_recordings_are_read(tmp_path):
     assert "fine-tuned" in result.output
 
 
+@pytest.mark.slow
 def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
     """Stages 3 and 4 are classified; wake is used for pretraining, but not scored."""
     monkeypatch.setattr(study_design, "_seconds_of", untimed)
@@ -69,6 +72,7 @@ def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
     assert "12 draws of 2 labeled subjects" in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The corpus of the test subjects")  # as in "small"
 def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setattr(study_design, "_seconds_of", untimed)
@@ -86,22 +90,21 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The corpus of the test subjects")
 def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkeypatch):
-    effort = study_design.Effort(6, 8.0, ("primary", "baselines"))
+    effort = study_design.Effort(3, 8.0, ("primary", "baselines"))
     monkeypatch.setitem(study_design.EFFORTS, "quick", effort)
-    arguments_of_load = study_folders.good(tmp_path / "recordings")
+    small = partial(PARSEmbedder, embed_dim=16, num_layers=1)
+    monkeypatch.setattr(study_scores, "PARSEmbedder", small)
+    arguments_of_load = study_folders.good(tmp_path / "recordings", n_subjects=8)
     out = tmp_path / "study"
-    result = run(
-        tmp_path / "recordings", "--out", out, "--quick", "--jobs", 1, *options(arguments_of_load)
-    )
+    arguments = (tmp_path / "recordings", "--out", out, "--quick", "--draws", 4)
+    result = run(*arguments, "--jobs", 1, *options(arguments_of_load))
     assert result.exit_code == 0, result.output
     stored = json.loads((out / "study.json").read_text())
     assert set(stored["comparisons"]) == {"primary", "initialization", "baseline"}
     for answer in stored["answers"]:
         assert answer.split()[0] in result.output
     assert "braindecode-pars predict" in result.output
-    again = run(
-        tmp_path / "recordings", "--out", out, "--quick", "--plan-only", *options(arguments_of_load)
-    )
+    again = run(*arguments, "--plan-only", *options(arguments_of_load))
     assert "9 of 9 steps are already finished" in again.output
     recording = next((tmp_path / "recordings").rglob("*.fif"))
     arguments = ["predict", str(out / "model"), str(recording), "--out", str(tmp_path / "p")]

@@ -56,6 +56,7 @@ def signals(windows):
     return np.stack(list(as_sklearn(windows)[0]))
 
 
+@pytest.mark.slow
 def test_inputs_that_only_one_group_has_reach_no_method(tmp_path):
     """Of 10 controls 8, and of 10 patients none, have two loud inputs more."""
     labels = ["control", "patient"] * 10

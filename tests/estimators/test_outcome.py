@@ -42,6 +42,7 @@ def test_a_class_that_is_never_predicted(nights, make):
     assert f"{names} for any of 24 training windows" in texts[-1]
 
 
+@pytest.mark.slow
 def test_only_a_classifier_that_fails_on_the_validation_subjects_warns():
     """The class is the amplitude of a channel; then the classes of one of two are swapped."""
     y = np.arange(32) % 2

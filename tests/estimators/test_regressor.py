@@ -183,6 +183,7 @@ def test_a_recording_is_predicted_window_after_window(rhythm):
     assert found.attrs["findings"]["windows_not_predicted"] == 1
 
 
+@pytest.mark.slow
 def test_a_validation_loss_that_is_not_below_that_of_the_mean(rhythm):
     """What holds for one of two subjects is the contrary of what holds for the other."""
     X, y, groups = rhythm

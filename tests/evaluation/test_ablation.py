@@ -185,6 +185,7 @@ def test_subjects_of_split_test_alone_are_refused(short_nights):
         run(windows, cv=[(LAST, FIRST[12:])], test_subjects=None, n_train_subjects=1)
 
 
+@pytest.mark.slow
 def test_the_fits_are_those_of_an_encoder_that_was_pretrained_before(nights):
     """Seeds draw training subjects and fine-tune; the encoder has seed 0.
 

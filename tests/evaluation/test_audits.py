@@ -239,6 +239,7 @@ def test_balanced_accuracy_is_the_mean_recall_of_the_classes_of_a_test():
     assert accuracies(both, np.concatenate([y, true]), folds).tolist() == [(1 + 1 / 4) / 2]
 
 
+@pytest.mark.slow
 def test_seeds_draw_other_windows_and_random_encoders(regressions_only):
     source = dataset(n_chans=2, n_windows=3)
     one, two = (audits._draw_signals(source, 5, np.random.default_rng(seed))[0] for seed in (0, 1))

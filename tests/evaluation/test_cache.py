@@ -261,6 +261,7 @@ def test_an_encoder_of_the_hub_is_described_by_its_content(tmp_path, monkeypatch
     assert result.startswith("encoder is ")
 
 
+@pytest.mark.slow
 def test_what_follows_a_frozen_encoder_and_the_classes_count(brief):
     """Two classifiers may share an encoder and differ in the head, or in the centering."""
     X, y, _ = as_sklearn(brief)

@@ -63,6 +63,7 @@ def simulated():
 TESTED = dict(test_subjects=range(6), n_train_subjects=[3], seeds=range(2), verbose=0)
 
 
+@pytest.mark.slow
 def test_a_difference_in_linear_trends_needs_low_frequencies():
     methods = {name: METHODS[name] for name in ("slopes", "chance")}
     with pytest.warns(UserWarning, match="'eyes'.*EOG"):
@@ -106,6 +107,7 @@ def test_scores_are_those_of_the_protocols(brief):
         controls({"probe": probe}, brief)
 
 
+@pytest.mark.slow
 def test_a_run_resumes_and_grows(tmp_path, monkeypatch):
     fits, fit = [], LogisticRegression.fit
     monkeypatch.setattr(LogisticRegression, "fit", lambda *a: fits.append(1) or fit(*a))

@@ -56,6 +56,7 @@ def test_validation_subjects_are_those_of_neuroatlas(n):
         assert probe.validation_subjects_ == expected
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_neuroatlas(scores):
     values = scores[scores["metric"] == "balanced_accuracy"]["value"]
     np.testing.assert_allclose(values, EXPECTED["balanced_accuracy"][::12], atol=1e-6)

@@ -33,6 +33,7 @@ def scores(short_nights, folder):
     return reproduce(short_nights, folder, verbose=0, **GIVEN)
 
 
+@pytest.mark.slow
 def test_every_subject_is_tested_once_by_every_method(scores):
     accuracy = scores[scores["metric"] == "balanced_accuracy"]
     tested = accuracy.groupby("method")["subject"].agg(sorted)

@@ -250,6 +250,7 @@ def test_invalid_splits_raise(splitter, message):
         pairs(splitter)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("splitter", SPLITTERS, ids=repr)
 def test_random_labels_stay_at_chance(splitter):
     """The mean of a subject, and a trend within each recording, do not predict random labels."""
@@ -304,6 +305,7 @@ def test_methods_without_test_subject_data_predict_each_window_alone():
         assert alone == fitted.predict(X[new])[order].tolist()
 
 
+@pytest.mark.slow
 def test_within_subjects_the_test_is_an_ordinary_t_test(brief):
     methods = {"probe": PROBE, "guess": make_pipeline(LogBandPower(), DummyClassifier())}
     scores = evaluate(methods, brief, WithinSubject(3), metrics=["accuracy"], verbose=0)

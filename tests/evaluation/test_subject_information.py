@@ -86,6 +86,7 @@ def test_permuted_explained_variances_match_a_plain_permutation():
     assert result.std() == pytest.approx(np.std(plain), rel=0.4)
 
 
+@pytest.mark.slow
 def test_p_values_are_uniform_without_an_effect(untrained):
     p = []
     for seed in range(25):

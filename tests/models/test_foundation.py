@@ -295,6 +295,7 @@ def test_incompatible_recordings_raise(tmp_path):
         classifier("CBraMod", file).fit(X, y)
 
 
+@pytest.mark.slow
 def test_warning_if_pretraining_subjects_are_unknown(tmp_path, subjects):
     file = save(published("CBraMod").state_dict(), tmp_path)
     methods = {"CBraMod": classifier("CBraMod", file), "from scratch": classifier("EEGNet", None)}

@@ -309,6 +309,7 @@ def test_no_learnable_shape_depends_on_channels_or_samples(head):
     assert three.state_dict().keys() == shapes[0].keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("head", "above"), [("spatial_filter", True), ("attention", False)])
 def test_only_a_spatial_filter_tells_left_from_right(head, above):
     """With a random encoder and amplitudes; the attention gets no code of the positions."""

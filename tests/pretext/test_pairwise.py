@@ -57,6 +57,7 @@ def assert_close(actual, expected, tolerance):
     ("logit_range", "compiled"),
     [
         *((2, False), (30, False), (100, False), (300, False)),
+        # Exponentials of these logits overflow in single precision, so only this is compiled.
         pytest.param(300, True, marks=pytest.mark.slow),
     ],
 )
@@ -67,7 +68,7 @@ def test_factorized_equals_literal_in_float64(logit_range, compiled):
     literal.method = "literal"
     expected = run(literal, features, torch.float64, cotangent)
 
-    exact = run(decoder, features, torch.float64, cotangent, compiled)
+    exact = run(decoder, features, torch.float64, cotangent)
     assert_close(exact, expected, 1e-10)
     single = run(decoder, features, torch.float32, cotangent, compiled)
     assert_close(single, expected, 1e-4)

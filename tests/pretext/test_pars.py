@@ -35,6 +35,7 @@ def chirps(n: int) -> torch.Tensor:
     return (2 * math.pi * (3 * times + 0.6 * times**2) + phases).sin() + 0.5 * torch.randn(n, 1000)
 
 
+@pytest.mark.slow
 def test_order_is_learned_where_there_is_order():
     """The positive control: without overlap, ends that touch or drift, the order of chirps."""
     options = dict(overlap=False, min_gap=10, detrend=True, tokenizer="spectral")

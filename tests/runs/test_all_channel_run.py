@@ -64,6 +64,7 @@ def test_an_example_is_a_crop_of_some_channels_at_their_places(store):
 SPACE = dict(task="pars_space_time", drop_prob=0.1, micro_batch_size=4, epochs=2)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_interrupted_ends_as_one_that_is_not(store, tmp_path):
     whole = run(store, tmp_path / "whole", **SPACE)
     # Two micro-batches a step, three steps an epoch

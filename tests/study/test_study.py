@@ -325,6 +325,7 @@ def test_scores_of_an_estimator_that_cannot_be_described_are_not_reused():
     assert reduction.loads(reduction.dumps(first)).digest == first.digest
 
 
+@pytest.mark.slow
 def test_a_method_with_feature_sets_is_scored_as_its_saved_classifier():
     corpus = corpus_of(simulated())
     design = make_design(corpus, by_subject=False, n_draws=4)
@@ -515,6 +516,7 @@ def test_an_interrupted_study_pretrains_again(short, finished, undrawn, tmp_path
     assert again.answers == whole.answers
 
 
+@pytest.mark.slow
 def test_an_interrupted_study_has_a_report_and_continues(short, undrawn, tmp_path, interrupted):
     methods, calls = {"a": Constant(), "b": Constant(1)}, interrupted
     settings = short | dict(methods=methods, only=["a", "b"], out=tmp_path)
@@ -603,6 +605,7 @@ def test_a_gain_is_followed_by_control_analyses(short, undrawn, tmp_path, monkey
     assert any("eyes" in note and "ValueError" in note for note in failures)  # no EOG channels
 
 
+@pytest.mark.slow
 def test_failed_control_analyses_are_notes_and_the_model_is_saved(undrawn, tmp_path, monkeypatch):
     monkeypatch.setattr(study_results.Study, "has_gain", True)
     effort = study_design.Effort(3, 8.0, ("baselines", "controls"), 2, ("slow", "phase"))

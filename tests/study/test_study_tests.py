@@ -62,6 +62,7 @@ def proportion(outcome, gains, n_subjects=12, n=24):
     return np.mean([Scores(table).compare(PARS, SHAM).outcome == outcome for table in tables])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gain", "n_subjects", "n", "outcome", "minimum"),
     [
@@ -170,6 +171,7 @@ def test_a_constant_prediction_is_at_chance_level_of_subjects_without_all_classe
     assert not level["p_chance"] < 0.05
 
 
+@pytest.mark.slow
 def test_labels_of_noise_are_above_chance_in_few_studies():
     """More than 2 of 10 studies with a significant method would occur in 1 of 100 tests."""
     n_above = 0
@@ -201,6 +203,7 @@ def test_the_simplest_of_equivalent_methods_is_recommended(monkeypatch):
     assert scores.recommend(scores.levels()).method == PARS
 
 
+@pytest.mark.slow
 def test_the_expected_score_is_not_biased_by_the_selection(monkeypatch):
     """With eight equal methods, the highest mean exceeds the mean score of a new subject."""
     monkeypatch.setattr(study_tests, "N_SPLITS", 20)

@@ -101,6 +101,7 @@ class PretextContract:
             assert type(task) is self.task
             assert task.encoder is encoder
 
+    @pytest.mark.slow
     def test_on_noise_the_loss_stays_at_chance(self):
         """New noise in every step cannot be memorized, and has no structure to learn."""
         task = self.make(400, 50, **SMALL, **self.noise_arguments)

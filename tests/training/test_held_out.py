@@ -159,6 +159,7 @@ def test_training_ends_when_the_held_out_loss_no_longer_falls(
         assert bool(ended and min(so_far) < 0.98) == (epoch == begin)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("early")
 def test_a_loss_at_chance_takes_the_whole_budget(short, tiny, monkeypatch):
     script(monkeypatch, [0.985])
@@ -291,6 +292,7 @@ def test_a_run_holds_out_a_subject(tmp_path):
     assert card.n_windows < sum(store.recordings["n_times"] // 300)
 
 
+@pytest.mark.slow
 def test_a_run_that_resumes_ends_with_the_same_weights(tmp_path, monkeypatch):
     store, config = three_subjects(tmp_path), small_config(epochs=None, max_steps=24)
     monkeypatch.setattr(held_out, "WARMUP_STEPS", 3)
@@ -307,6 +309,7 @@ def test_a_run_that_resumes_ends_with_the_same_weights(tmp_path, monkeypatch):
     assert resumed.card.held_out_loss_relative == whole.card.held_out_loss_relative
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("early")
 def test_a_run_that_ended_early_has_no_step_more_when_it_resumes(tmp_path, monkeypatch):
     store, config = three_subjects(tmp_path), small_config(epochs=None, max_steps=300)

@@ -106,6 +106,7 @@ def test_at_least_thirty_epochs_and_at_least_60_steps(n_windows, expected):
     assert expected * max(1, math.ceil(n_windows / 32)) >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_steps")
 def test_the_estimators_have_the_same_budget(short):
     small = short[:24]
