@@ -52,7 +52,7 @@ READING = dict(window_seconds=10, sfreq=SFREQ, low=1, high=40, mains=None, verbo
 
 
 @pytest.mark.filterwarnings("ignore:Data leakage")
-@pytest.mark.filterwarnings("ignore:.*share 4 channels")
+@pytest.mark.filterwarnings("ignore:.*the 4 channels shared")
 def test_all_functions_read_the_same_data(tmp_path):
     root = bids(tmp_path / "data", is_above=True)
     windows = folder.load(root, reference="average", **READING)
