@@ -135,10 +135,10 @@ def labels_of_files(
     key = next((name for name in keys if name in table), None)
     if key is None or column not in table:
         raise ValueError(
-            f"{where} must have a column named {' or '.join(map(repr, keys))}, and a column with "
-            f"the labels named {column!r}, got the columns "
-            f"{checks.format_list([*map(repr, table)])}. Rename the columns. If only the column "
-            "with the labels has another name, pass its name as label_column (--label-column)."
+            f"{where} must have a column {' or '.join(map(repr, keys))}, and the column {column!r} "
+            f"with the labels, got the columns {checks.format_list([*map(repr, table)])}. Rename "
+            "the columns. If only the column with the labels has another name, you can also pass "
+            "its name as label_column (--label-column)."
         )
     table = table.assign(label=[*map(label_text, table[column])])
     if key == "file":

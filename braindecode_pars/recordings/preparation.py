@@ -84,9 +84,9 @@ def find_electrodes(wanted: Sequence[str], ch_names: Sequence[str]) -> list[str]
     missing = [name for name, index in zip(wanted, indices, strict=True) if index is None]
     if missing:
         raise ValueError(
-            f"Some requested channels ({len(missing)} of {len(wanted)}) match no channel, or more "
-            f"than one channel, of the recording: {format_list(missing)}. Usable channels of the "
-            f"recording: {format_list(ch_names) or 'none'}. "
+            "the recording contains no matching channel, or more than one, for some requested "
+            f"channels ({len(missing)} of {len(wanted)}): {format_list(missing)}. Usable channels "
+            f"of the recording: {format_list(ch_names) or 'none'}. "
             "Exclude the recording, or request other channels (channels=, --channel)."
             f"{other_system(wanted, ch_names)}"
         )
