@@ -136,7 +136,7 @@ def test_electrodes_of_biosemi(tmp_path):
     """All are used, in one system; none is taken for an electrode of the 10-20 system."""
     names = [f"{letter}{i}" for letter in "ABC" for i in range(1, 33)]
     assert shared_channels(infos(names, names), average=True) == (names, True)
-    with pytest.raises(ValueError, match="No EEG channel .*4"):
+    with pytest.raises(ValueError, match=r"No EEG channel .*4"):
         shared_channels(infos(*[names, SCALP] * 2))
     raws = [recording(i, names) for i in range(2)]
     assert names_in(load(tmp_path / "own", raws, channels=["BioSemi C3"])) == ("BioSemi C3",)
