@@ -87,7 +87,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     read: Callable[..., BaseConcatDataset]
     if source in _WITHOUT_FOLDER and path is not None:
         raise ValueError(
-            f"The dataset {source!r} is not read from a folder. Omit path (--data), got {path}."
+            f"The dataset {source!r} is not read from a folder, but path={path} was passed. Omit "
+            "path (--data)."
         )
     if source in _WITHOUT_FOLDER:
         read = _WITHOUT_FOLDER[source]

@@ -72,7 +72,8 @@ def _with_subjects(
         names = [*map(find, paths)]
     elif subject is not None:
         raise ValueError(
-            f"The labels already contain the subjects. Omit subject (--subject), got {subject!r}."
+            f"The labels already contain the subjects, but subject={subject!r} was passed as well. "
+            "Omit subject (--subject)."
         )
     pairs = zip(labeled, names, strict=True)
     return [recording.described(subject=normalized(name)) for recording, name in pairs]
