@@ -59,9 +59,9 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[loading.Recordi
     -------
     list of Recording
         The description of a recording contains ``subject``, ``corpus``, ``folder`` ("train" or
-        "eval"), ``label`` ("normal" or "abnormal"), ``montage``, ``session``, ``token`` and
-        ``split``. A subject in ``train`` may have recordings with both labels; all recordings of a
-        subject are in the same split.
+        "eval"), ``label`` ("normal" or "abnormal"), ``montage`` (such as "01_tcp_ar"), ``session``,
+        ``token`` (number of the file within the session) and ``split``. A subject in ``train`` may
+        have recordings with both labels; all recordings of a subject are in the same split.
 
     Raises
     ------
@@ -125,7 +125,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------

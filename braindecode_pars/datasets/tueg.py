@@ -68,8 +68,8 @@ def recordings(path: str | Path) -> list[loading.Recording]:
     Returns
     -------
     list of Recording
-        The description of a recording contains ``subject``, ``corpus``, ``montage``, ``session``
-        and ``token``.
+        The description of a recording contains ``subject``, ``corpus``, ``montage`` (such as
+        "01_tcp_ar"), ``session`` and ``token`` (number of the file within the session).
 
     Raises
     ------

@@ -76,7 +76,8 @@ def recordings(
     -------
     list of Recording
         The description of a recording contains ``subject``, ``corpus``, ``folder`` ("train", "dev"
-        or "eval"), ``montage``, ``session``, ``token`` and ``split``.
+        or "eval"), ``montage`` (such as "01_tcp_ar"), ``session``, ``token`` (number of the file
+        within the session) and ``split``.
 
     Raises
     ------
@@ -152,7 +153,8 @@ def cut(
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------

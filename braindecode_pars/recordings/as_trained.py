@@ -149,7 +149,7 @@ def rereferenced(
     Parameters
     ----------
     derivation : Derivation
-        Channel of the recording.
+        Channel to re-reference.
     reference : str | None
         Reference of the training data, as in
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`: ``"average"``, or electrodes

@@ -37,7 +37,8 @@ class ChannelFacts(NamedTuple):
     Attributes
     ----------
     kind : "eeg" | "ecog" | "seeg" | "dbs" | "other"
-        Kind of the channel.
+        Kind of the signal. "other" means that it does not record electrical potentials of the
+        brain.
     source : "header" | "table" | "type"
         Source from which the kind was determined. "header": label and unit in the header of the
         file. "table": BIDS table ``_channels.tsv``. "type": channel type and name in MNE.

@@ -38,8 +38,8 @@ class ExcludedItem(NamedTuple):
     of : int
         Total number of items of this kind in the recording.
     is_requested : bool
-        Whether the user requested the exclusion, for example with "BAD" annotations. If True, it
-        needs no warning or error.
+        Whether the user requested the exclusion, for example with "BAD" annotations. If True,
+        neither a warning nor an error is needed.
     """
 
     what: str
@@ -95,7 +95,7 @@ ROUNDING = 4e-3
 
 
 def holds_a_window(duration: float, seconds: float) -> bool:
-    """Return whether a segment is at least as long as a window, except for rounding errors.
+    """Return whether a segment is at least as long as a window, within the tolerance ROUNDING.
 
     Parameters
     ----------
@@ -219,7 +219,8 @@ def event_windows(
     Returns
     -------
     EEGWindowsDataset | None
-        Windows; None if no annotation is as long as a window, or if all windows are excluded.
+        Windows. None if no annotation in ``mapping`` is at least as long as a window, or if all
+        windows are excluded.
 
     Examples
     --------
