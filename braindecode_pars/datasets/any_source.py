@@ -72,8 +72,9 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Warns
     -----
     UserWarning
-        If a recording differs in amplitude from the other recordings by a factor of more than 20.
-        If a channel differs from the other channels of its recording by a factor of more than 30.
+        If the amplitude of a recording differs from the amplitude of the other recordings by a
+        factor of more than 20. If the amplitude of a channel differs from the amplitude of the
+        other channels of its recording by a factor of more than 30.
 
     Examples
     --------

@@ -211,10 +211,10 @@ def sleep(
     -------
     BaseConcatDataset of WindowsDataset
         Windows with signals in volts. By default, target 0 is wake, 1 is stage 3, and 2 is stage 4.
-        The description of each recording contains ``subject``. The metadata contain two columns:
-        ``position`` is the index of the window in the recording, and ``bad`` is whether the window
-        was later rated as bad by visual inspection (one in five windows of wake, and one in forty
-        windows of deep sleep).
+        The description of each recording contains ``subject``. The metadata contain two additional
+        columns: ``position`` is the index of the window in the recording, and ``bad`` is True if
+        the window was later rated as bad by visual inspection (one in five windows of wake, and one
+        in forty windows of deep sleep).
 
     Raises
     ------
@@ -294,7 +294,7 @@ def scored_epochs(
         Class names in the order of the targets 0, 1, .... Windows of other stages have the target
         -1.
     recording : Recording
-        Recording with the description of the windows.
+        Recording whose description becomes the description of the windows.
 
     Returns
     -------

@@ -34,8 +34,8 @@ class Recording:
     file : Path
         Path of the recording.
     description : mapping
-        Description of the recording, with numbers and strings as values: ``subject`` and optional
-        entries such as ``split`` and ``session``.
+        Entries that describe the recording, with numbers or strings as values. ``subject`` is
+        required; other entries, such as ``split`` and ``session``, are optional.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Recording:
 
     @property
     def corpus_subject(self) -> Any:
-        """Subject, prefixed with the corpus if the description contains a corpus."""
+        """Subject with its corpus as prefix, such as "tuab:aaaaaaaa", if the corpus is known."""
         return in_corpus(self.description.get("corpus"), self.subject)
 
     def described(self, **entries: Any) -> Self:
@@ -225,8 +225,8 @@ def read_corpus(
     recordings : iterable of Recording
         Recordings to read.
     read : callable
-        Function of a Recording that opens and preprocesses it, and returns its windows, or None if
-        it contains no window. If ``n_jobs`` is not 1, the function must be picklable.
+        Function that receives a Recording, opens and preprocesses it, and returns its windows, or
+        None if it contains no window. If ``n_jobs`` is not 1, the function must be picklable.
     corpus : str
         Name of the corpus for the progress bar.
     classes : sequence of str | mapping of str to int

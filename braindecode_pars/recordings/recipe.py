@@ -311,8 +311,9 @@ class Recipe:
         """
         if self.cut is None:
             raise ValueError(
-                f"{self.card['name']} has no labels: its recipe has no function cut. Store the "
-                "corpus without labels, for pretraining."
+                f"{self.card['name']} has no labels: its recipe has no function cut. To pretrain "
+                "on this corpus, store it without labels: braindecode-pars store --recipe "
+                f"{self.name}=FOLDER STORE."
             )
         finding, cutting = self._divided(self.cut, settings)
         recordings = choose_subjects(self.recordings(path, **finding), subjects, path)
@@ -502,7 +503,7 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 
 
 def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Exclude subjects that are excluded from one corpus from all other corpora of a store as well.
+    """Exclude the excluded subjects of each corpus from all other corpora in the same store.
 
     For example, TUEG contains the test subjects of TUAB, which would otherwise be used for
     pretraining. The number of excluded recordings is logged.

@@ -183,7 +183,7 @@ def header_of(file: Path) -> Path:
 
 @lru_cache(maxsize=100_000)
 def _referenced_files(header: Path, *version: int) -> list[Path]:
-    """Return the files that a header refers to; ``version`` is the key of the cache."""
+    """Return the files that a header refers to; ``version`` is only used as key of the cache."""
     names: Iterable[Any]
     if header.suffix == ".hea":
         names = getattr(wfdb.rdheader(str(header.with_suffix(""))), "file_name", None) or ()
