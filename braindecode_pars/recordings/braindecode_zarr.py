@@ -67,8 +67,8 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
         if (is_text & (read != labels)).any(axis=None):
             raise ValueError(
                 "At least one label would change: braindecode stores labels as text, and would "
-                "read this label as a number or as a missing value. Use integers, or class names "
-                "that are neither numbers nor words such as 'NA'."
+                "read this label as a number, a boolean or a missing value. Use integers, or class "
+                "names that are not numbers or words such as 'True' and 'NA'."
             )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:

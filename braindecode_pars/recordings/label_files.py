@@ -616,9 +616,9 @@ def labels_within(
     """Return the annotations that are labels, with the class names as descriptions.
 
     Labels that cannot be used are excluded and reported with :func:`~.cutting.record_excluded`:
-    labels outside the recording, labels that are shorter than a window, and labels that overlap
-    another label of the same class. Labels of different classes must not overlap, except that
-    labels without a duration may overlap each other.
+    labels that are partly or completely outside the recording, labels that are shorter than a
+    window, and labels that overlap another label of the same class. Labels of different classes
+    must not overlap, except that labels without a duration may overlap each other.
 
     Parameters
     ----------
