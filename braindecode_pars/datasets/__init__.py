@@ -1,6 +1,6 @@
 """Load EEG datasets as windows: public corpora, folders of recordings, bundled and simulated data.
 
-:func:`load` loads any dataset by name or path. Each module of a corpus has a function
+:func:`load` loads any dataset by name or path. Each public corpus has a module with a function
 ``load(path, ...)`` and a dict ``CARD`` that describes the corpus.
 :mod:`~braindecode_pars.datasets.folder` loads a folder of recordings or a BIDS dataset.
 :func:`sleep` and :func:`mental_arithmetic` load the bundled sample datasets, which need no files.

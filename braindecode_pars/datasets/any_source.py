@@ -1,4 +1,4 @@
-"""Load windows from a folder, a store, a corpus, a sample dataset or a Python file."""
+"""Load windows from a folder, a signal store, a corpus, a sample dataset or a Python file."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -30,9 +30,9 @@ _WITHOUT_FOLDER: dict[str, Callable[..., BaseConcatDataset]] = {
 
 
 def load(source: str | Path, path: str | Path | None = None, **settings: Any) -> BaseConcatDataset:
-    """Load labeled windows from a folder, a store, a corpus or a bundled sample dataset.
+    """Load labeled windows from a folder, a signal store, a corpus or a bundled sample dataset.
 
-    The command-line interface loads datasets with this function.
+    The commands of the command-line interface load datasets with this function, too.
 
     Parameters
     ----------
@@ -41,19 +41,20 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 
         - folder of recordings or BIDS dataset, see
           :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`;
-        - store with labels, see :class:`~braindecode_pars.signal_store.SignalStore`;
+        - signal store with labels (folder of preprocessed signals), see
+          :class:`~braindecode_pars.signal_store.SignalStore`;
         - folder ``dataset.zarr`` of a windows dataset that braindecode saved in Zarr format;
-        - name of a corpus in :data:`RECIPES`;
-        - ``"sleep"`` or ``"mental_arithmetic"`` for the bundled sample datasets, or
-          ``"simulated"``;
-        - Python file with a function ``load``;
-        - any other name, if ``path`` is a folder of recordings or a store.
+        - name of a corpus in :data:`RECIPES`, with the folder of the corpus as ``path``;
+        - ``"sleep"`` or ``"mental_arithmetic"`` for a bundled sample dataset, or ``"simulated"``
+          for simulated sleep EEG;
+        - Python file with a function ``load`` that returns labeled windows;
+        - any other name of your choice, if ``path`` is a folder of recordings or a signal store.
     path : str | path | None
         Folder or store to read. If the source is a Python file, ``path`` is passed to its function
         ``load`` as the first argument.
     **settings
-        Further arguments of the function that loads the source, such as ``window_seconds`` or, for
-        :func:`sleep`, ``classes``. For a store, ``subjects`` selects the subjects.
+        Further arguments of the function that loads the source, such as ``window_seconds``, or
+        ``classes`` of :func:`sleep`. For a store, ``subjects`` is the list of subjects to load.
 
     Returns
     -------
@@ -65,13 +66,15 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     TypeError
         If a setting is not an argument of the function that loads the source.
     ValueError
-        If the source is unknown, if the folder of a corpus is missing, or if a store has no labels.
+        If the source is unknown, if a corpus is loaded without ``path``, or if a store has no
+        labels.
 
     Warns
     -----
     UserWarning
-        If a recording differs in amplitude from the other recordings by a factor of more than 20.
-        If a channel differs from the other channels of its recording by a factor of more than 30.
+        If the amplitude of a recording differs from the amplitude of the other recordings by a
+        factor of more than 20. If the amplitude of a channel differs from the amplitude of the
+        other channels of its recording by a factor of more than 30.
 
     Examples
     --------
@@ -84,7 +87,10 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     source, place = str(source), Path(source if path is None else path)
     read: Callable[..., BaseConcatDataset]
     if source in _WITHOUT_FOLDER and path is not None:
-        raise ValueError(f"path (--data) must be omitted for the dataset {source!r}, got {path}.")
+        raise ValueError(
+            f"The dataset {source!r} is not read from a folder, but path={path} was passed. Omit "
+            "path (--data)."
+        )
     if source in _WITHOUT_FOLDER:
         read = _WITHOUT_FOLDER[source]
     elif names.lazy("datasets.is_store")(place):
@@ -105,13 +111,14 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         read = function if path is None else partial(function, Path(path))
     else:
         raise ValueError(
-            f"Unknown dataset {source!r}. Pass one of {', '.join(_WITHOUT_FOLDER)}; one of "
-            f"{', '.join(sorted(RECIPES))} with the folder of the corpus as path (--data); or a "
-            "folder of recordings, a store with labels, or a Python file with a function load."
+            f"Cannot load the dataset {source!r} with path={path}. Pass one of: the path of a "
+            "folder of recordings, of a signal store with labels, or of a Python file with a "
+            f"function load; the name of a dataset ({', '.join(_WITHOUT_FOLDER)}); or the name of "
+            f"a corpus ({', '.join(sorted(RECIPES))}) with its folder as path (--data)."
         )
     windows = read(**settings)
     if not isinstance(read, partial) or read.func not in (folder.load, load_store):
-        # folder.load warns itself; for a store, fit warns.
+        # folder.load issues this warning itself. For a store, fit issues it.
         amplitudes.warn_of_amplitude_outliers(as_windows(windows))
     return windows
 
@@ -122,7 +129,7 @@ def load_store(path: Path, subjects: Iterable | None = None) -> BaseConcatDatase
 
 
 def recipe_of(source: str) -> str:
-    """Return the name of the recipe if a store contains one corpus; otherwise the source."""
+    """Return the recipe of a store that contains only one corpus; otherwise return the source."""
     if not names.lazy("datasets.is_store")(source):
         return source
     store = names.lazy("datasets.SignalStore").open(source, verbose=0)

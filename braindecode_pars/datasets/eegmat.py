@@ -1,11 +1,11 @@
 """EEGMAT: rest vs. mental arithmetic (EEG During Mental Arithmetic Tasks 1.0.0, PhysioNet).
 
-The paper does not use this corpus. It is small and freely available, and was recorded in a
-laboratory that recorded no corpus of the paper.
+The PARS paper does not use this corpus. It is small and freely available, and was recorded in a
+laboratory that recorded none of the corpora in the paper.
 
-There are three minutes of rest (target 0) and one minute of mental arithmetic (target 1) per
-subject. Windows contain 19 EEG channels; the ECG is dropped. Signals are resampled from 500 Hz and
-filtered. The published files were already filtered to 0.5-45 Hz and cleaned of artifacts.
+For each subject, there are three minutes of rest (target 0) and one minute of mental arithmetic
+(target 1). Windows contain 19 EEG channels; the ECG is dropped. Signals are resampled from 500 Hz
+and filtered. The published files were already filtered to 0.5-45 Hz and cleaned of artifacts.
 
 Rest and arithmetic are separate recordings, and rest was always recorded first. Therefore, part of
 the difference between the classes may be an effect of time.
@@ -51,14 +51,14 @@ CARD: dict[str, Any] = dict(
     reference="Zyma et al. 2019, Data 4(1); Goldberger et al. 2000, Circulation 101(23)",
 )
 
-#: File of the bundled sample dataset: the first subjects, with one minute of each condition.
+#: File of the bundled sample dataset: one minute of each condition of the first 24 subjects.
 SAMPLE = Path(__file__).parent / "sample_data" / "recordings.npz"
 #: Duration of a recording in the sample dataset in seconds.
 SAMPLE_SECONDS = 60.0
 #: Quantization step of the stored integers in volts.
 SAMPLE_STEP = 0.5e-6
 
-#: Preprocessing of the sample dataset before the channels were picked.
+#: Preprocessing steps that were applied to the sample dataset before eight channels were picked.
 _SAMPLE_PREPARATION = (
     ("filter", dict(l_freq=0.5, h_freq=45.0)),
     ("set_eeg_reference", dict(ref_channels=list(COMMON_CHANNELS))),
@@ -78,8 +78,8 @@ def recordings(path: str | Path) -> list[loading.Recording]:
     Parameters
     ----------
     path : path
-        Folder with ``SubjectNN_1.edf`` (rest) and ``SubjectNN_2.edf`` (mental arithmetic), in any
-        subfolder.
+        Folder that contains files such as ``Subject00_1.edf`` (rest) and ``Subject00_2.edf``
+        (mental arithmetic), in any subfolder.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def prepare(
         Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
         None, the filter is omitted. ``high`` is ignored if it is at or above half of ``sfreq``.
     mains : float | None
-        Frequency of the notch filter that removes line noise, in Hz. If None, or if at or above
+        Frequency of the notch filter that removes line noise, in Hz. If it is None, or at or above
         half of ``sfreq``, the filter is omitted.
     reference : "average" | None
         If "average", re-reference to the average of the 19 channels. If None, the reference of the
@@ -141,7 +141,7 @@ def prepare(
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of
+        Preloaded recording in volts, with the channels in the order of
         :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`.
 
     Raises
@@ -186,12 +186,13 @@ def cut(
     window_seconds : float
         Length of a window in seconds. Windows are consecutive and do not overlap.
     **preparation
-        As in :func:`prepare`.
+        Arguments of :func:`prepare`.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------
@@ -217,7 +218,8 @@ RECIPE = recipe.Recipe(
     prepare,
     cut,
     check=_check,
-    # Recordings of arithmetic are shorter, so that long windows might all be rest.
+    # Recordings of arithmetic are shorter than recordings of rest, so this class might have no
+    # windows if windows are long.
     expected=lambda chosen: {recording.description["condition"] for recording in chosen},
 )
 load = RECIPE.load
@@ -229,11 +231,11 @@ def mental_arithmetic(
     """Load the bundled sample dataset of rest vs. mental arithmetic (24 subjects, 8 channels).
 
     The dataset contains one minute of each condition per subject, in eight channels: F3, Fz, F4,
-    T5, P3, Pz, P4 and T6. Signals have 128 Hz, and are filtered to 0.5-45 Hz and referenced to the
-    average of 19 channels. The electrodes are over frontal, parietal and posterior temporal cortex,
-    which is active in mental arithmetic. They are distant from the eyes and from the muscles of jaw
-    and temples. The recordings are a subset of EEGMAT; :mod:`~braindecode_pars.datasets.eegmat`
-    loads the full corpus.
+    T5, P3, Pz, P4 and T6. Signals are sampled at 128 Hz, filtered to 0.5-45 Hz and referenced to
+    the average of 19 channels. The eight electrodes are over frontal, parietal and posterior
+    temporal cortex, which is active in mental arithmetic, and distant from the eyes and from the
+    muscles of the jaw and the temples. The recordings are a subset of EEGMAT;
+    :mod:`~braindecode_pars.datasets.eegmat` loads the full corpus.
 
     Parameters
     ----------
@@ -245,23 +247,25 @@ def mental_arithmetic(
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Windows with signals in volts. Target 0 is rest, target 1 is arithmetic. Descriptions
-        contain ``subject`` and ``condition``, as in EEGMAT, and ``age`` in years.
+        Windows with signals in volts. Target 0 is rest, and target 1 is arithmetic. The
+        descriptions of the recordings contain ``subject`` and ``condition``, as in EEGMAT, and
+        ``age`` in years.
 
     Raises
     ------
     FileNotFoundError
-        If the sample dataset does not contain a requested subject.
+        If the sample dataset does not contain a requested subject, or if ``subjects`` is empty.
     TypeError
-        If ``subjects`` is a string, or ``window_seconds`` is not a number.
+        If ``subjects`` is a string, or if ``window_seconds`` is not a number.
     ValueError
-        If ``subjects`` is empty. If ``window_seconds`` is not positive, or more than 60.
+        If ``window_seconds`` is not positive, or more than 60.
 
     Notes
     -----
     The two conditions are close in time: the rest windows are from the last minute of the rest
-    recording, and the arithmetic windows from the first minute of the arithmetic recording. Rest
-    was recorded first in all subjects, so part of the difference may be an effect of time.
+    recording, and the arithmetic windows are from the first minute of the arithmetic recording.
+    Rest was recorded first in all subjects, so part of the difference between the conditions may be
+    an effect of time.
 
     Signals are quantized in steps of 0.5 microvolts. License: ODC-BY 1.0. Cite Zyma et al. 2019,
     Data 4(1), and Goldberger et al. 2000, Circulation 101(23).
@@ -297,7 +301,7 @@ def mental_arithmetic(
         raw = mne.io.RawArray(SAMPLE_STEP * steps, info, verbose="error")
         remember_steps(raw, _SAMPLE_PREPARATION)
         windows = cutting.fixed_windows(raw, window_seconds, target)
-        assert windows is not None  # the sample is minutes long
+        assert windows is not None  # recordings last 60 s, the maximum of window_seconds
         windows.set_description(recording.description)
         datasets.append(cutting.name_classes(windows, CARD["classes"]))
     return BaseConcatDataset(datasets)

@@ -1,21 +1,21 @@
 """EESM17: sleep staging with ear-EEG (Ear-EEG Sleep Monitoring 2017, OpenNeuro ds004348).
 
-Each scored segment of 30 seconds is one window. The scoring is read from the file
-``..._acq-scoring_events.tsv`` in the folder of the recording. Its column ``staging`` contains 1 for
-W, 2 for R, 3 for N1, 4 for N2 and 5 for N3. Segments with 7 (artifact) or 8 (unknown) are dropped.
-Names of stages, such as "N2", are also supported.
+Each scored segment of 30 seconds is one window. The scoring (the sleep stages) is read from the
+file ``..._acq-scoring_events.tsv`` in the folder of the recording. The column ``staging`` of this
+file contains codes: 1 for W, 2 for R, 3 for N1, 4 for N2 and 5 for N3. Segments with the codes 7
+(artifact) or 8 (unknown) are dropped. Names of stages, such as "N2", are supported as well.
 
-The scoring starts at lights off. Onsets are relative either to lights off or to the start of the
-recording. To distinguish the two cases, the first onset is compared with the event "Lights Off" in
-the events of the recording.
+The scoring starts at lights off. In some files, its onsets are relative to lights off, in others,
+to the start of the recording. To distinguish the two cases, the first onset is compared with the
+onset of the event "Lights Off" in the file ``..._events.tsv`` of the recording.
 
 Files are read with MNE, together with their BIDS tables.
 :class:`braindecode.datasets.BIDSDataset` is not used because it opens every file in its
 constructor and cannot read a scoring from a separate file.
 
-Windows and filters follow appendix A.3 of the paper, which counts 7,390 windows. Channel names
-and stage codes follow the public readers of the corpus. The paper fine-tunes with Gaussian
-noise on random channels, see :class:`~braindecode_pars.estimators.ChannelNoise`.
+Windows and filters follow appendix A.3 of the PARS paper, which reports 7,390 windows. Channel
+names and stage codes follow public software that reads this corpus. For fine-tuning, the paper adds
+Gaussian noise to random channels, see :class:`~braindecode_pars.estimators.ChannelNoise`.
 """
 
 from pathlib import Path
@@ -56,8 +56,8 @@ CARD: dict[str, Any] = dict(
 WINDOW_SECONDS = 30.0
 _NAME = r"sub-(?P<subject>[^_/]+)_ses-(?P<session>[^_/]+)_task-sleep_[^/]*eeg\.set"
 
-#: Stage of each code in the scoring. Other codes, such as 7 (artifact) and 8 (unknown), are
-#: dropped.
+#: Sleep stage of each code in the scoring. Segments with other codes, such as 7 (artifact) and 8
+#: (unknown), are dropped.
 _CODES = {"1": "W", "2": "R", "3": "N1", "4": "N2", "5": "N3"}
 
 
@@ -67,14 +67,14 @@ def recordings(path: str | Path) -> list[loading.Recording]:
     Parameters
     ----------
     path : path
-        BIDS folder with ``sub-001`` to ``sub-009``.
+        BIDS folder that contains ``sub-001`` to ``sub-009``.
 
     Returns
     -------
     list of Recording
         The description of a recording contains ``subject`` ("001" to "009"), ``corpus`` and
-        ``session`` ("001"), but no ``split``: with nine subjects, evaluation is
-        leave-one-subject-out.
+        ``session`` (for example "001"), but no ``split``: with only nine subjects, methods are
+        evaluated by leave-one-subject-out cross-validation.
 
     Raises
     ------
@@ -111,9 +111,9 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of :data:`CHANNELS`.
-        Samples that are NaN in the file, for example because an electrode lost contact, are
-        linearly interpolated. A channel that contains only NaN is set to zero.
+        Preloaded recording in volts, with the channels in the order of :data:`CHANNELS`. Samples
+        that are NaN in the file, for example because an electrode lost contact, are linearly
+        interpolated. A channel that contains only NaN is set to zero.
 
     Raises
     ------
@@ -149,7 +149,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------
@@ -182,14 +183,15 @@ def _read_scoring(file: Path) -> mne.Annotations:
     stages = codes.map(lambda code: _CODES.get(code, stage_of(code)))
     if stages.isna().all():
         raise ValueError(
-            f"{scoring.name} contains no sleep stage ({', '.join(_CODES)}, or names such as N2), "
-            f"only {format_list(sorted(set(codes.dropna())))}."
+            f"The column {column} of {scoring.name} must contain sleep stages (codes "
+            f"{', '.join(_CODES)}, or names such as N2), got only "
+            f"{format_list(sorted(set(codes.dropna()))) or 'empty cells'}. Correct the file."
         )
 
     onsets, durations = times_in(table.fillna({"onset": "none"}), scoring.name)
     if events.is_file():
-        # The first scored window starts at lights off. If its onset is closer to 0 than to lights
-        # off, onsets are relative to lights off.
+        # The first scored window starts at lights off. If its onset is closer to 0 than to the time
+        # of lights off, all onsets are relative to lights off.
         event_table = read_table(events, events.parent)
         event_table = event_table.reindex(columns=["onset", "trial_type"], fill_value="0")
         is_off = event_table["trial_type"].str.lower() == "lights off"

@@ -1,8 +1,11 @@
 """Load windows from a folder of labeled EEG recordings or a BIDS dataset.
 
-The label of a window is read from one of three sources: the annotation that contains the window, in
-the file (EDF+, FIF, BrainVision, EEGLAB) or in the BIDS table ``_events.tsv``; a table with one row
-per labeled segment, per file or per subject; or the path of the file.
+The label of a window is read from one of three sources:
+
+- the annotation that contains the window, in the file of the recording (EDF+, FIF, BrainVision,
+  EEGLAB) or in its BIDS table ``_events.tsv``;
+- a table with one row per labeled segment, per file or per subject;
+- the path of the file.
 """
 
 import warnings
@@ -57,7 +60,8 @@ def _with_subjects(
 ) -> list[loading.R]:
     """Return recordings with the subject in the description, in normalized Unicode.
 
-    Either all labels contain the subject, or none.
+    The source of the labels contains either all subjects, or none. If it contains none, they are
+    derived from the paths.
     """
     find = search.subject_finder(subject)
     paths = [recording.file.relative_to(root) for recording in labeled]
@@ -68,7 +72,8 @@ def _with_subjects(
         names = [*map(find, paths)]
     elif subject is not None:
         raise ValueError(
-            f"subject={subject!r} must be omitted, because the labels already contain the subjects."
+            f"The labels already contain the subjects, but subject={subject!r} was passed as well. "
+            "Omit subject (--subject)."
         )
     pairs = zip(labeled, names, strict=True)
     return [recording.described(subject=normalized(name)) for recording, name in pairs]
@@ -96,9 +101,10 @@ def load(
 ) -> BaseConcatDataset:
     """Load labeled windows from a folder of EEG recordings or a BIDS dataset.
 
-    Labeled segments are cut into windows that do not overlap. A label without a duration results in
-    one window that starts at its onset. Unlabeled segments, and windows that overlap an annotation
-    that begins with "BAD", are not used. Labels are read from one of three sources:
+    Labeled segments are cut into consecutive windows without overlap. A label without a duration
+    results in one window that starts at its onset. Segments without a label, and windows that
+    overlap an annotation that begins with "BAD", are not used. Labels are read from one of three
+    sources:
 
     ================  ========================================  ====================================
     source of labels  argument                                  example
@@ -109,16 +115,19 @@ def load(
     ================  ========================================  ====================================
 
     For a BIDS dataset, annotations are read from the column ``trial_type`` of ``_events.tsv``,
-    channel types from ``_channels.tsv``, and splits from the column ``split`` of
-    ``participants.tsv``.
+    channel types from ``_channels.tsv``, and the assignment of subjects to splits (such as training
+    and test) from the column ``split`` of ``participants.tsv``.
 
-    Only channels shared by all recordings are used: the scalp electrodes that the headers of all
-    files contain. Different names of an electrode, such as ``EEG T3-LE`` and ``T7``, are
-    equivalent; see :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid
-    electrodes, unused inputs and signals that are not EEG are excluded and listed in a table. If no
-    channel has the name of an electrode, all EEG channels shared by the recordings are used. A
-    recording with fewer than half of the usual channels (contained in at least half of the
-    recordings) raises an error, or is skipped with ``on_error="warn"``.
+    Only scalp electrodes shared by all recordings are used. They are selected from the headers of
+    all files. Different names of an electrode, such as ``EEG T3-LE`` and ``T7``, are equivalent;
+    see :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid electrodes,
+    unused inputs and signals that are not EEG are excluded and listed in a table. If most channels
+    do not have names of electrodes, all EEG channels shared by the recordings are used.
+
+    Channels that at least half of the recordings contain are called usual channels. Recordings with
+    fewer than half of the usual channels do not reduce the shared channels if they make up at most
+    a quarter of all recordings. Instead, they raise an error, or are skipped with
+    ``on_error="warn"``.
 
     Parameters
     ----------
@@ -130,71 +139,74 @@ def load(
     labels : list | dict | str | path | DataFrame | None
         Source of the labels:
 
-        - List of descriptions of annotations that are used as labels, in the order of the targets
+        - List: descriptions of the annotations that are used as labels, in the order of the targets
           0, 1, ....
-        - Dict with descriptions of annotations as keys. The values are class names, in the order of
-          the targets, or integer targets.
-        - If None, use all annotations that are as long as a window; if there are none, use all
-          annotations without a duration. The targets are in alphabetical order, independent of
-          ``subjects``. Annotations of gaps, and annotations that begin with "BAD" or "EDGE", are
-          not used.
-        - Path of a ``.csv`` or ``.tsv`` file, absolute or relative to the folder; or a DataFrame.
-          The required columns are ``file`` (file name, or path relative to the folder) and
-          ``label``. The optional columns are ``subject``, ``onset`` and ``duration``, in seconds;
-          onsets are relative to the first sample. Without an onset, the label applies to the whole
-          recording. Column names are case-insensitive. If ``onset`` or ``duration`` is missing,
-          other columns that appear to contain times, such as ``start``, raise an error. Rows with
-          an empty label, such as "n/a" or "NaN", are ignored. Files without a row are excluded
-          with a warning.
-        - Table with one row per subject and without the column ``file``, such as
+        - Dict: the keys are the descriptions of the annotations that are used as labels. The values
+          are either class names, in the order of the targets, or integer targets.
+        - None: use all annotations that are at least as long as a window; if there are none, use
+          all annotations without a duration. The classes are in alphabetical order, and do not
+          depend on ``subjects``. Annotations of gaps, and annotations that begin with "BAD" or
+          "EDGE", are not used.
+        - Table with one row per file or per labeled segment: the path of a ``.csv`` or ``.tsv``
+          file, absolute or relative to the folder, or a DataFrame. The required columns are
+          ``file`` (file name, or path relative to the folder) and ``label``. The optional columns
+          are ``subject``, ``onset`` (in seconds relative to the first sample) and ``duration`` (in
+          seconds). Without an onset, the label applies to the whole recording. Column names are
+          case-insensitive. If ``onset`` or ``duration`` is missing, other columns that appear to
+          contain times, such as ``start``, raise an error. Rows with an empty label, such as "n/a"
+          or "NaN", are ignored. Files without a row are excluded with a warning.
+        - Table with one row per subject, and without the column ``file``, such as
           ``"participants.tsv"`` of BIDS. The required columns are ``subject`` or
-          ``participant_id``, and ``label_column``; other columns are ignored. "sub-01" and "01"
-          refer to the same subject. The label applies to all recordings of the subject. Subjects
-          with an empty label are excluded. Subjects without a row are excluded with a warning.
+          ``participant_id``, and the column with the labels (``label_column``); other columns are
+          ignored. "sub-01" and "01" refer to the same subject. The label applies to all recordings
+          of the subject. Subjects with an empty label are excluded. Subjects without a row are
+          excluded with a warning.
     labels_from : str | None
-        Regular expression that is searched for in the path of a file relative to the folder. Use
-        it instead of ``labels`` if the file names contain the labels. The named group ``label``
-        matches the label of the whole recording, and the optional named group ``subject`` matches
-        the subject. Files that do not match are excluded with a warning.
+        Regular expression that is searched for in the path of each file relative to the folder. Use
+        it instead of ``labels`` if the paths contain the labels. The named group ``label`` matches
+        the label, which applies to the whole recording; the optional named group ``subject``
+        matches the subject. Files whose path does not match are excluded with a warning.
     label_column : str
         Column of the table that contains the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
-        For labels in a table or in file names: list of labels to use, in the order of the targets;
-        or dict with the class of each label, such as ``{"1": "rest", "2": "arithmetic"}``. If None,
-        use all labels in alphabetical order, or sorted by value if all labels are numbers.
+        Only for labels in a table or in file names: list of the labels to use, in the order of the
+        targets 0, 1, ...; or dict with the class name of each label to use, such as ``{"1": "rest",
+        "2": "arithmetic"}``. If None, use all labels in alphabetical order, or sorted by value if
+        all labels are numbers.
     subject : callable | str | None
         Function that receives the path of a file relative to the folder and returns the subject; or
         a regular expression that is searched for in this path and whose only group matches the
-        subject. If None, the subject is the BIDS label; if there is none, the top-level folder; for
-        a file that is not in a subfolder, the file name. Omit it if the labels contain the
-        subjects.
+        subject. If None, the subject is the BIDS label, such as "01" in ``sub-01``; if there is
+        none, it is the top-level folder; for a file that is not in a subfolder, it is the file
+        name. Omit this argument if ``labels`` or ``labels_from`` contain the subjects.
     window_seconds : float | None
-        Length of a window in seconds. If None, use 30 s; if all labels have the same duration, and
-        it is shorter than 30 s, use and log this duration.
+        Length of a window in seconds. If None, use 30 s, or the duration of the labels if all of
+        them have the same duration and are shorter than 30 s. This duration is logged.
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning is
         issued if the spectra indicate another line frequency.
     reference : "average" | None
-        If "average", re-reference the recordings to the average of the selected channels, which are
+        If "average", re-reference each recording to the average of the selected channels, which are
         the same in all recordings. If None, the reference is not changed.
     channels : list of str | None
         EEG channels to use, in this order, instead of the channels shared by all recordings. The
-        average reference is the average of these channels. Channels are matched by electrode. A
-        recording without one of these channels raises an error, or is skipped with
-        ``on_error="warn"``.
+        average reference is then the average of these channels. Channels are matched by electrode:
+        ``T7`` also selects ``EEG T3-LE``. A recording that lacks one of these channels raises an
+        error, or is skipped with ``on_error="warn"``.
     n_jobs, on_error, verbose
         As in :func:`~braindecode_pars.recordings.loading.read_corpus`.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Windows with signals in volts. Descriptions contain ``subject``, ``file`` (path relative to
-        the folder), and ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels`` (of
-        the file, before preprocessing). If available, they also contain ``split`` and ``site``; the
-        site is read from the column ``site``, ``center``, ``centre``, ``scanner``, ``hospital``,
-        ``lab`` or ``device`` of ``participants.tsv``. As in braindecode, ``window_kwargs`` of each
-        recording contains the class names of the targets, from which classifiers set
-        ``class_names_``.
+        Windows with signals in volts. The description of each recording contains ``subject``,
+        ``file`` (path relative to the folder), and the sampling rate, reference and channels before
+        preprocessing: ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``. If
+        available, it also contains ``split`` and ``site``; the site is read from the column
+        ``site``, ``center``, ``centre``, ``scanner``, ``hospital``, ``lab`` or ``device`` of
+        ``participants.tsv``. As in braindecode, ``window_kwargs`` of each recording contains the
+        class names of the targets; the classifiers of this package read their attribute
+        ``class_names_`` from it.
 
     Raises
     ------
@@ -204,27 +216,28 @@ def load(
     TypeError
         If ``labels`` or ``classes`` is a set, which has no order, or has an unsupported type.
     ValueError
-        If a recording is damaged. If the recordings share no channel. If no annotation is a label,
-        if no file has a label, or if all labels are shorter than a window. If labels of different
-        classes overlap, or if a time in a table cannot be read. If a table has no column of labels,
-        contains a file that is not in the folder, or contains contradictory or missing subjects or
-        labels. If ``label_column`` is passed but the labels are not in a table. If ``labels_from``
-        is passed together with ``labels``, or has no group ``label``. If the subject of a file is
-        ambiguous: file or folder names obviously number the recordings of the same subject, such as
-        ``Subject00_1`` and ``Subject00_2``; one or two top-level folders, such as ``train`` and
-        ``test``, would be the subjects of ten or more recordings; or two BIDS datasets contain a
-        subject with the same name, such as ``sub-01``. With ``on_error="raise"``, also if no
-        windows remain for a subject or a class, or if a recording lacks channels.
+        If the recordings share no channel. If no annotation is a label, if no file has a label, or
+        if all labels are shorter than a window. If a time in a table cannot be read. If a table has
+        no column with labels, contains a file that is not in the folder, or contains contradictory
+        or missing subjects or labels. If ``label_column`` is passed, but the labels are not in a
+        table. If ``labels_from`` is passed together with ``labels``, or has no group ``label``. If
+        the subject of a file is ambiguous: file or folder names obviously number the recordings of
+        the same subject, such as ``Subject00_1`` and ``Subject00_2``; one or two top-level folders,
+        such as ``train`` and ``test``, would be the subjects of ten or more recordings; or two BIDS
+        datasets contain a subject with the same name, such as ``sub-01``. With
+        ``on_error="raise"``, also if a recording is damaged, lacks channels, or has overlapping
+        labels of different classes, or if no windows remain for a subject or a class.
 
     Warns
     -----
     UserWarning
-        If files in the folder are not read, such as other formats, or tables that belong to no
-        recording. If an electrode is missing in some recordings (with a table of excluded
+        If files in the folder are not read, such as unsupported formats, or tables that belong to
+        no recording. If an electrode is missing in some recordings (with a table of excluded
         channels). If recordings or labels are excluded (with a table of excluded items). If the
-        line frequency differs from ``mains``. If a recording differs in amplitude from the other
-        recordings by a factor of more than 20. If a channel differs from the other channels of its
-        recording by a factor of more than 30. If two recordings contain the same signals.
+        spectra indicate a line frequency other than ``mains``. If the amplitude of a recording
+        differs from the amplitude of the other recordings by a factor of more than 20. If the
+        amplitude of a channel differs from the amplitude of the other channels of its recording by
+        a factor of more than 30. If two recordings contain the same signals.
 
     Examples
     --------
@@ -269,7 +282,8 @@ def load(
     left_out = dict.fromkeys(sorted({*files} - {recording.file for recording in labeled}), why)
     if not labeled:
         raise ValueError(
-            f"No recording in {root} has a label. For example, {files[0].name}: {why}."
+            f"No recording in {root} has a label. For example, {files[0].name}: {why}. Correct "
+            "the labels (--labels, --labels-from)."
         )
     chosen = loading.choose_subjects(_with_subjects(root, labeled, subject), subjects, path)
     # Read the annotations of all files, so that the length of windows and the targets do not depend
@@ -308,7 +322,7 @@ def load(
 def _with_origin(root: Path, chosen: Sequence[loading.R]) -> list[loading.R]:
     """Add the file path, and the site and split of the subject, to the descriptions.
 
-    The corpus is added if the names of all files are file names of one public corpus.
+    The corpus is added if all files have names that are used in one public corpus.
     """
     file = root / "participants.tsv"
     participants = side_tables.read_table(file, root) if file.is_file() else pd.DataFrame()
@@ -337,7 +351,7 @@ def _first_look(
     verbose: int,
     **labels: Any,
 ) -> tuple[list[str], str | list[str] | None]:
-    """Read the headers of all recordings, and return the channels and the reference to use."""
+    """Read the headers of all recordings, and select the channels and the reference to use."""
     infos, peaks, step = {}, [], -(-len(chosen) // first_look.N_INSPECTED_RECORDINGS)
     for i, recording in enumerate(chosen):
         is_inspected = i % step == 0
@@ -354,7 +368,7 @@ def _first_look(
     if filters["mains"] is not None:
         first_look.warn_of_line_frequency(peaks, filters["mains"], filters["sfreq"])
     names, are_all = first_look.shared_channels(infos, average=bool(reference), verbose=verbose)
-    # If recordings contain further channels, record the names of the channels in the average.
+    # If recordings contain further channels, list the channels of the average reference by name.
     return names, reference if are_all else reference and names
 
 
@@ -367,7 +381,7 @@ def _labeled(
 ) -> mne.io.BaseRaw | None:
     """Open a recording with its labels as annotations; None if no label is as long as a window.
 
-    Channel types are read from the BIDS table if there is one.
+    Channel types are read from the BIDS table ``_channels.tsv`` if there is one.
     """
     segments = recording.segments
     if segments is not None and not segments["label"].isin([*names]).any():
@@ -379,7 +393,7 @@ def _labeled(
         reason = f"shorter than a window of {window_seconds:g} s"
         cutting.record_excluded("recordings", reason, 1, 1)
         return None
-    # The annotations are labels with the class names, gaps and bad segments.
+    # Replace the annotations: keep gaps and bad segments, and describe labels by class names.
     gaps = marks.marks_of(raw)
     annotations = label_files.annotations_of(recording.file, raw, segments)
     labeled = label_files.labels_within(annotations, names, raw, window_seconds)
@@ -423,9 +437,10 @@ def _read(
 
 
 def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) -> None:
-    """Pick channels by electrode, in the order of ``channels``, and rename them.
+    """Pick channels by electrode, in the order of ``channels``, and rename them accordingly.
 
-    Channels are not renamed if a name indicates another reference, unless ``is_referenced``.
+    If a new name indicates another reference than the old name, no channels are renamed, unless the
+    recording will be re-referenced (``is_referenced``).
     """
     picked_names = preparation.find_electrodes(
         channels, channel_facts.good_eeg(raw.info["chs"], raw.info["bads"])

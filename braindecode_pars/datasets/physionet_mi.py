@@ -1,16 +1,17 @@
 """PhysioNet-MI: motor imagery (EEG Motor Movement/Imagery Dataset, eegmmidb 1.0.0).
 
-Each trial of an imagined movement is one window. By default, preprocessing, trials and splits
-follow appendix A.3 of the paper: high-pass 0.3 Hz, notch 60 Hz, average reference, 200 Hz. Unlike
-``mne.datasets.eegbci.load_data``, this module does not download files. The sampling rate of the
-files is 160 Hz, except for subjects 88, 92 and 100 (128 Hz). Files with fewer channels or another
-sampling rate are also supported. The paper does not use this corpus for pretraining. To pretrain on
-whole runs, create a store: ``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
+Each trial, in which a movement is imagined, is one window. By default, preprocessing, trials and
+splits follow appendix A.3 of the PARS paper: high-pass 0.3 Hz, notch 60 Hz, average reference,
+200 Hz. Unlike ``mne.datasets.eegbci.load_data``, this module does not download files. The sampling
+rate of the files is 160 Hz, except for subjects 88, 92 and 100 (128 Hz). Files with fewer channels
+or another sampling rate are also supported. The paper does not use this corpus for pretraining. To
+pretrain on whole runs, create a signal store (a folder of preprocessed recordings):
+``braindecode-pars store --recipe physionet_mi=FOLDER STORE``.
 
-A trial starts at the cue. In runs 4, 8 and 12, the cue appears on the left or on the right side of
-the screen. Low-frequency potentials in the first second, most likely eye movements, separate these
-two classes. Therefore, a score above chance level is not sufficient evidence of motor imagery. To
-exclude the first second, pass ``tmin=1``.
+A trial starts at the cue. In runs 4, 8 and 12 (left or right fist), the cue appears on the left or
+on the right side of the screen. Low-frequency potentials in the first second, most likely eye
+movements, separate these two classes. Therefore, a score above chance level is not sufficient
+evidence of motor imagery. To exclude the first second, pass ``tmin=1``.
 """
 
 from collections.abc import Iterable
@@ -48,8 +49,8 @@ CARD: dict[str, Any] = dict(
 
 _MOTOR = tuple(f"{row}{column}" for row in ("FC", "C", "CP") for column in "531z246")
 
-#: Named sets of channels for ``picks``: the three rows of electrodes over the motor cortex, and
-#: these rows together with the remaining electrodes of the 10-20 system.
+#: Named sets of channels for the argument ``picks``: the three rows of electrodes over the motor
+#: cortex, and these rows together with the remaining electrodes of the 10-20 system.
 MONTAGES: dict[str, tuple[str, ...]] = {
     "motor": _MOTOR,
     "motor and 10-20": (
@@ -59,12 +60,12 @@ MONTAGES: dict[str, tuple[str, ...]] = {
     ),
 }
 
-#: Targets of the events T1 and T2 in each motor imagery run. T0 is rest.
+#: Targets of the events T1 and T2 in each motor imagery run. The event T0 is rest.
 TARGETS = {
     **{run: {"T1": 0, "T2": 1} for run in (4, 8, 12)},
     **{run: {"T1": 2, "T2": 3} for run in (6, 10, 14)},
 }
-#: Targets of ``contrast="rest"``.
+#: Targets of the events with ``contrast="rest"``.
 REST_OR_IMAGERY = {"T0": 0, "T1": 1, "T2": 1}
 RUNS = tuple(sorted(TARGETS))
 SECONDS = checks.number("of at least 0", lambda value: value >= 0)
@@ -86,8 +87,8 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[loading.
         Folder with files such as ``S001R04.edf`` in any subfolder, for example the data folder of
         MNE.
     runs : iterable of int
-        Runs to return, among 4, 8, 12 (left or right fist) and 6, 10, 14 (both fists or both feet).
-        Missing runs are skipped.
+        Runs to list: one or more of 4, 8 and 12 (left or right fist) and 6, 10 and 14 (both fists
+        or both feet). Missing runs are skipped.
 
     Returns
     -------
@@ -115,7 +116,7 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[loading.
     """
     runs = tuple(runs)
     if not runs or not set(runs) <= set(RUNS):
-        raise ValueError(f"runs must be among the motor imagery runs {RUNS}, got {runs}.")
+        raise ValueError(f"runs must be one or more of the motor imagery runs {RUNS}, got {runs}.")
     texts = [f"{run:02d}" for run in runs]
     all_recordings = loading.find_recordings(
         path,
@@ -155,11 +156,11 @@ def prepare(
         Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
         None, the filter is omitted. ``high`` is ignored if it is at or above half of ``sfreq``.
     mains : float | None
-        Frequency of the notch filter that removes line noise, in Hz. If None, or if at or above
+        Frequency of the notch filter that removes line noise, in Hz. If it is None, or at or above
         half of ``sfreq``, the filter is omitted.
     reference : "average" | "picks" | None
-        New reference: the average of all channels of the file ("average"), or the average of only
-        the channels in ``picks`` ("picks"). If None, the reference is not changed.
+        New reference: the average of all channels of the file ("average"), or only of the channels
+        in the argument ``picks`` ("picks"). If None, the reference is not changed.
 
     Returns
     -------
@@ -179,11 +180,11 @@ def prepare(
     """
     _check(picks=picks, reference=reference, sfreq=sfreq, low=low, high=high, mains=mains)
     raw = readers.read_recording(recording.file).pick("eeg", verbose="error")
-    # Channel names in the files are "Fc5." and so on; in the montage "FC5".
+    # Channel names such as "Fc5." in the files are changed to those of the montage, such as "FC5".
     mne.datasets.eegbci.standardize(raw)
     raw.set_montage(channel_names.template_montage(), verbose="error")
     filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
-    # As in the paper, the average of all channels, before channels are picked.
+    # As in the paper, the reference is the average of all channels, so channels are picked later.
     if reference == "average":
         set_reference(raw, "average")
     if picks is not None:
@@ -218,19 +219,20 @@ def cut(
     recording : Recording
         Recording, as returned by :func:`recordings`.
     contrast : "movements" | "rest"
-        Classes. "movements": classify which movement is imagined. "rest": classify rest (target
-        0) vs. any imagined movement (target 1); rest windows are from the periods between two
-        trials.
+        Classes to distinguish. "movements": the movement that is imagined, see ``CARD["classes"]``.
+        "rest": rest (target 0) vs. any imagined movement (target 1); rest windows are from the
+        periods between two trials.
     tmin, tmax : float
-        Start and stop of a trial in seconds after its cue. Shorter trials and rest periods are
-        excluded. Most trials last 4.1 seconds.
+        Start and stop of the window of a trial, in seconds after the cue. Trials and rest periods
+        that are shorter than ``tmax`` are excluded. Most trials last 4.1 seconds.
     **preparation
-        As in :func:`prepare`.
+        Arguments of :func:`prepare`.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------
@@ -247,7 +249,7 @@ def cut(
     """
     _check(contrast=contrast, tmin=tmin, tmax=tmax)
     raw = prepare(recording, **preparation)
-    # Crop the annotation of each trial to one window. Shorter annotations result in no window.
+    # Crop the annotation of each trial to one window. A shorter annotation results in no window.
     annotations = raw.annotations.copy()
     is_trial = np.isin(annotations.description, list(REST_OR_IMAGERY))
     annotations.duration[is_trial] = np.clip(annotations.duration[is_trial] - tmin, 0, tmax - tmin)
@@ -258,16 +260,17 @@ def cut(
 
 
 def class_names(*, contrast: str = "movements") -> tuple[str, ...]:
-    """Return the class names of the targets 0, 1, ... for a contrast.
+    """Return the class names for a contrast, in the order of the targets 0, 1, ....
 
     Parameters
     ----------
     contrast : "movements" | "rest"
-        As in :func:`cut`.
+        Classes to distinguish, as in :func:`cut`.
 
     Returns
     -------
     tuple of str
+        Class names.
 
     Examples
     --------

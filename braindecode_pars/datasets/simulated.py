@@ -3,13 +3,14 @@
 The simulation takes seconds, its output can be shared without restrictions, and its stages are
 neither trivial nor impossible to classify. It is not a model of the brain. It simulates:
 
-- Hypnograms: a Markov chain whose transition probabilities change within 90-minute cycles.
+- Hypnograms: a Markov chain whose transition probabilities change within 90-minute cycles, and over
+  the night.
 - Spectra: pink noise plus the rhythms that define the stages. These are alpha in wake, theta in
   N1, spindles and K-complexes in N2, slow waves in N3, and theta and sawtooth waves in REM.
 - Infraslow fluctuations: the amplitude of the rhythms fluctuates over tens of seconds, as in the
   cyclic alternating pattern of real sleep.
-- Differences between subjects: gain, alpha and spindle frequency, spectral slope and the amplitude
-  of each rhythm.
+- Differences between subjects: in gain, alpha and spindle frequency, spectral slope, and the
+  amplitudes of alpha, spindles and slow waves.
 - Electrodes: two sources are projected to the electrodes by a mixing matrix. Electrodes have
   low-frequency drifts, and occasionally record an artifact or a flat signal.
 """
@@ -27,7 +28,7 @@ from braindecode_pars.recordings.cutting import fixed_windows, name_classes
 
 __all__ = ["CARD", "STAGES", "sleep", "stages_of_a_night"]
 
-#: Names of the sleep stages. The target of a window is the index of its stage.
+#: Names of the sleep stages. The target of a window is the index of its stage in this tuple.
 STAGES = ("W", "N1", "N2", "N3", "R")
 
 #: Description of the simulated corpus.
@@ -48,8 +49,8 @@ WINDOW_SECONDS = 30
 #: Names of the channels; the first ``n_chans`` channels are simulated.
 CHANNELS = ("C3", "C4", "F3", "F4", "O1", "O2", "Fz", "Cz", "Pz", "P3", "P4", "Fp1", "Fp2")
 
-# Transition probabilities from one window (row) to the next (column), in the order of STAGES.
-# N3 is more likely early in the night, REM is more likely late in the night.
+# Transition probabilities from the stage of a window (row) to the stage of the next window
+# (column), in the order of STAGES. N3 is more likely early in the night, and REM late in the night.
 _EARLY = np.array(
     [
         [0.85, 0.15, 0.00, 0.00, 0.00],
@@ -86,7 +87,7 @@ def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
     Returns
     -------
     ndarray of int, shape (n_windows,)
-        Indices into :data:`STAGES`.
+        Stage of each window, as an index into :data:`STAGES`.
 
     Examples
     --------
@@ -99,7 +100,8 @@ def stages_of_a_night(n_windows: int, rng: Generator) -> np.ndarray:
     stages = np.zeros(n_windows, dtype=int)
     cycle = 90 * 60 / WINDOW_SECONDS
     for i in range(1, n_windows):
-        # From 0 to 1: the mean of the relative time in the cycle and in the recording.
+        # Weight of the late probabilities, from 0 to 1: mean of the relative time in the cycle and
+        # the relative time in the recording.
         late = 0.5 * (i % cycle) / cycle + 0.5 * i / n_windows
         transition = (1 - late) * _EARLY[stages[i - 1]] + late * _LATE[stages[i - 1]]
         stages[i] = rng.choice(len(STAGES), p=transition / transition.sum())
@@ -126,14 +128,14 @@ def sleep(
     sfreq : float
         Sampling rate in Hz, at least 64, so that spindles can be represented.
     random_state : int | None
-        Seed of the random number generator. With the same seed, the recording of subject ``s`` does
-        not depend on ``n_subjects``.
+        Seed of the random number generator. If None, each call returns different data. With the
+        same seed, the recording of a subject does not depend on ``n_subjects``.
 
     Returns
     -------
     BaseConcatDataset of EEGWindowsDataset
-        Windows with signals in volts. Targets are indices into :data:`STAGES`. Descriptions contain
-        ``subject``.
+        Windows with signals in volts. Targets are indices into :data:`STAGES`. The description of
+        each recording contains ``subject``.
 
     Raises
     ------
@@ -143,7 +145,7 @@ def sleep(
     Notes
     -----
     :mod:`~braindecode_pars.datasets.simulated` describes the simulation. The simulation is not a
-    model of the brain, so scores of a method may be different on real sleep recordings.
+    model of the brain, so a method may have different scores on real sleep recordings.
 
     Examples
     --------
@@ -182,15 +184,16 @@ def _recording(
     stages = stages_of_a_night(n_windows, rng)
     window_size = round(WINDOW_SECONDS * sfreq)
 
-    # Project the sources to the electrodes, with gains of the subject and of each channel, in
-    # volts.
+    # Project the sources to the electrodes. Multiply by a gain of the subject and a gain of each
+    # channel, in volts.
     sources = _sources(stages, sfreq, rng)  # (2, n_times)
     noise = rng.normal(size=(n_chans, sources.shape[1]))
     front_to_back = np.linspace(0.9, 0.3, n_chans)
     mixing = np.stack([front_to_back, 1.2 - front_to_back], 1) * rng.uniform(0.8, 1.2, (n_chans, 2))
     samples = mixing @ sources + 0.35 * _pink(noise, sfreq, slope=0.8)
     samples *= 12e-6 * np.exp(rng.normal(0, 0.35)) * np.exp(rng.normal(0, 0.25, (n_chans, 1)))
-    # Add low-frequency drifts, as from sweat or settling electrodes after a high-pass filter.
+    # Add low-frequency drifts, as remain after high-pass filtering of the effects of sweat or
+    # settling electrodes.
     n = samples.shape[1]
     steps = rng.normal(size=(n_chans, n // round(2 * sfreq) + 2))
     walk = signal.lfilter([1], [1, -0.9], steps)
@@ -212,14 +215,14 @@ def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
     """Simulate two sources of a subject with a standard deviation near 1, shape (2, n_times)."""
     alpha_hz, spindle_hz = rng.uniform(8.5, 11.5), rng.uniform(11.8, 14.2)
     slope = rng.uniform(0.9, 1.5)
-    # Amplitudes vary between subjects: some have almost no alpha, or few spindles.
+    # Amplitudes vary between subjects: some subjects have almost no alpha, or weak spindles.
     alpha, spindles, slow = np.exp(rng.normal(0, [0.6, 0.35, 0.3]))
     length = round(WINDOW_SECONDS * sfreq)
     n = length * len(stages)
     total = _pink(rng.normal(size=(2, n)), sfreq, slope)
 
-    # Alpha, theta, slow waves and muscle activity: band in Hz, and amplitudes in the order of
-    # STAGES.
+    # Alpha, theta, slow waves and muscle activity: limits of the frequency band in Hz, and
+    # amplitudes in the order of STAGES.
     rhythms = (
         (alpha_hz - 1, alpha_hz + 1, (0.9 * alpha, 0.25 * alpha, 0.05, 0.02, 0.12 * alpha)),
         (4, 7.5, (0.15, 0.55, 0.35, 0.2, 0.5)),
@@ -239,7 +242,8 @@ def _sources(stages: np.ndarray, sfreq: float, rng: Generator) -> np.ndarray:
         total = total + amplitude * rhythm
 
     def starts(stage: str, per_minute: float) -> np.ndarray:
-        # Poisson-distributed events in the windows of a stage, shape (n_events,)
+        # First samples of events in the windows of a stage, shape (n_events,). The number of events
+        # per window is Poisson-distributed.
         counts = rng.poisson(per_minute * WINDOW_SECONDS / 60, len(stages))
         counts[stages != STAGES.index(stage)] = 0
         windows = np.repeat(np.arange(len(stages)), counts)

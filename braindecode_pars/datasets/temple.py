@@ -10,16 +10,17 @@ import pandas as pd
 from braindecode_pars._common.channel_names import match_channels
 from braindecode_pars.recordings import loading, preparation, readers, search
 
-#: Regular expression for the file name of a recording in all corpora: subject, session, and number
-#: within the session. Subject identifiers consist of digits in releases until 2022, and of letters
-#: in later releases.
+#: Regular expression for the file name of a recording in all corpora of Temple University: subject,
+#: session, and number within the session (token). Subject identifiers consist of digits in releases
+#: until 2022, and of letters in later releases.
 FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf"
 
 
 def find(path: str | Path, corpus: str, example: str, *layouts: str) -> list[loading.Recording]:
-    """List the recordings of a corpus whose paths end with a layout and :data:`FILE`.
+    """List the files of a corpus whose folders match a layout and whose names match :data:`FILE`.
 
-    The parameters are those of :func:`~braindecode_pars.recordings.loading.find_recordings`.
+    The parameters are those of :func:`~braindecode_pars.recordings.loading.find_recordings`, but
+    ``layouts`` match only the folders, without the file name.
     """
     layouts = tuple(layout + FILE for layout in layouts)
     numbers = dict(session=int, token=int)
@@ -27,7 +28,7 @@ def find(path: str | Path, corpus: str, example: str, *layouts: str) -> list[loa
 
 
 def subjects_in(folder: str | Path) -> set[str]:
-    """Return the subjects of all recordings in a folder and its subfolders, in any layout.
+    """Return the subjects of all recordings in a folder and its subfolders, from the file names.
 
     Raises
     ------
@@ -48,9 +49,9 @@ def subjects_in(folder: str | Path) -> set[str]:
 
 
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
-    """Read and preprocess a recording: channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
+    """Read and preprocess a recording: pick channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
-    The signals are in volts.
+    The returned signals are in volts.
 
     Raises
     ------
@@ -71,8 +72,8 @@ def divide(
     recordings : list of Recording
         Recordings with an entry ``folder`` in the description, such as "train" or "eval".
     split_of_folder : mapping of str to str
-        Split by folder. The subjects of folders without an entry are randomly divided into 80 %
-        "train" and 20 % "valid".
+        Split of each folder. The subjects in folders without an entry are randomly divided into
+        80 % "train" and 20 % "valid".
     seed : int
         Seed of the random division.
 
@@ -98,7 +99,8 @@ def divide(
     overlapping = [f"{s} ({' and '.join(sorted(f))})" for s, f in splits.items() if len(f) > 1]
     if overlapping:
         raise ValueError(
-            f"Subjects are in more than one split: {', '.join(overlapping)}, so training and test "
-            "data would overlap. Keep the recordings of each subject in one split only."
+            f"Some subjects are in more than one split, so training and test data would overlap: "
+            f"{', '.join(overlapping)}. Remove the recordings of each of these subjects from all "
+            "splits but one."
         )
     return divided

@@ -1,11 +1,11 @@
 """TUAB: normal or abnormal EEG (TUH Abnormal EEG Corpus, Temple University Hospital).
 
 The length of a window is 30 seconds. The target of each window is the label of its recording: 0 for
-normal, 1 for abnormal. Channels and splits follow appendix A.3 of the paper.
+normal, 1 for abnormal. Channels and splits follow appendix A.3 of the PARS paper.
 
 Files are read with MNE. :class:`braindecode.datasets.TUHAbnormal` is not used because it opens
-every file in its constructor and fails at the first damaged file. It also writes the date of each
-recording to a file next to it.
+every file in its constructor, fails at the first damaged file, and writes the date of each
+recording to a file next to the recording.
 """
 
 from pathlib import Path
@@ -37,7 +37,7 @@ CARD: dict[str, Any] = dict(
 )
 
 _EXAMPLE = "edf/train/normal/01_tcp_ar/aaaaaaaa_s001_t000.edf"
-# Up to v2, the files are in subfolders of the subject and the session.
+# In releases up to v2, the files are in additional subfolders for the subject and the session.
 _LAYOUT = (
     r"(?P<folder>train|eval)/(?P<label>normal|abnormal)/(?P<montage>\d\d_tcp_\w+)/(?:[^/]+/){0,3}"
 )
@@ -51,17 +51,17 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[loading.Recordi
     path : path
         Folder of the corpus, or one of its parent folders or subfolders.
     split_seed : int
-        Seed of the random division of all subjects in the folder ``train``: 80 % are assigned to
-        the split "train" and 20 % to "valid". The
-        split of the folder ``eval`` is "test".
+        Seed of the random division of the subjects in the folder ``train``: 80 % of them are
+        assigned to the split "train", and 20 % to "valid". All subjects in the folder ``eval`` are
+        assigned to "test".
 
     Returns
     -------
     list of Recording
         The description of a recording contains ``subject``, ``corpus``, ``folder`` ("train" or
-        "eval"), ``label`` ("normal" or "abnormal"), ``montage``, ``session``, ``token`` and
-        ``split``. A subject in ``train`` may have recordings with both labels; all recordings of a
-        subject are in the same split.
+        "eval"), ``label`` ("normal" or "abnormal"), ``montage`` (such as "01_tcp_ar"), ``session``,
+        ``token`` (number of the file within the session) and ``split``. A subject in ``train`` may
+        have recordings with both labels; all recordings of a subject are in the same split.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of :data:`CHANNELS`.
+        Preloaded recording in volts, with the channels in the order of :data:`CHANNELS`.
 
     Raises
     ------
@@ -125,7 +125,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------

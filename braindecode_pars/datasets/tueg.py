@@ -1,10 +1,11 @@
 """TUEG: unlabeled EEG for pretraining (TUH EEG Corpus, Temple University Hospital).
 
-The paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3). To exclude them,
-pass ``exclude`` to ``load``. The length of a window is 30 seconds, and all targets are -1, which
-means unlabeled. The corpus does not fit into memory: load a subset of the ``subjects``, or create a
-store as shown in :meth:`SignalStore.create <braindecode_pars.signal_store.SignalStore.create>`.
-Some recordings lack a channel; ``on_error="warn"`` skips them.
+The PARS paper excludes the subjects of TUAB and TUSZ from pretraining (appendix A.3). To exclude
+them, pass ``exclude`` to ``load``. The length of a window is 30 seconds, and all targets are -1,
+which means unlabeled. The corpus does not fit into memory: load a subset of the ``subjects``, or
+create a signal store (a folder of preprocessed recordings) as shown in
+:meth:`SignalStore.create <braindecode_pars.signal_store.SignalStore.create>`. Some recordings lack
+a channel; to skip them, pass ``on_error="warn"``.
 
 Files are read with MNE. :class:`braindecode.datasets.TUH` is not used because it opens every
 file in its constructor, fails at the first damaged file, and cannot exclude subjects.
@@ -38,19 +39,20 @@ CARD: dict[str, Any] = dict(
 
 #: Warning that is issued if no subject is excluded.
 OVERLAP = (
-    "TUEG contains the subjects of TUAB and TUSZ, including their test subjects (data leakage). If "
-    "you evaluate on TUAB or TUSZ, exclude these subjects from pretraining with "
+    "Possible data leakage: TUEG contains the subjects of TUAB and TUSZ, including their test "
+    "subjects. If you will evaluate on TUAB or TUSZ, exclude their subjects from pretraining with "
     "exclude=[TUAB_FOLDER, TUSZ_FOLDER]."
 )
 
-#: Corpus in :func:`subject_key` for subjects of this hospital, and for subjects without a corpus.
+#: Corpora in the result of :func:`subject_key` for subjects of this hospital, and for subjects
+#: whose corpus is unknown.
 _FAMILY = ("tuh", "")
 
 _EXAMPLE = "edf/000/aaaaaaaa/s001_2015_12_30/01_tcp_ar/aaaaaaaa_s001_t000.edf"
 _SUBJECT = r"\d{3}/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/"
 _LAYOUTS = (
     rf"{_SUBJECT}(?P<montage>\d\d_tcp_\w+)/",
-    # Up to v1.2. TUAB v2 has similar paths, but not directly below the folder edf.
+    # Releases up to v1.2. Paths in TUAB v2 are similar, but not directly below the folder edf.
     rf"edf/(?P<montage>\d\d_tcp_\w+)/{_SUBJECT}",
 )
 
@@ -66,8 +68,8 @@ def recordings(path: str | Path) -> list[loading.Recording]:
     Returns
     -------
     list of Recording
-        The description of a recording contains ``subject``, ``corpus``, ``montage``, ``session``
-        and ``token``.
+        The description of a recording contains ``subject``, ``corpus``, ``montage`` (such as
+        "01_tcp_ar"), ``session`` and ``token`` (number of the file within the session).
 
     Raises
     ------
@@ -100,11 +102,11 @@ def leave_out(
     recordings : iterable of Recording
         Recordings, as returned by :func:`recordings`.
     exclude : sequence
-        Subjects to exclude: folders of other corpora, or lists of subjects. The subjects of a
-        folder are derived from the file names. Examples: ``["tuh_eeg_abnormal/v3.0.1",
-        "tuh_eeg_seizure/v2.0.3"]`` and ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. Subjects have the same
-        identifiers in TUAB, TUSZ and TUEG. Subjects of other hospitals, such as ``eegmat:5``, are
-        not in TUEG.
+        Subjects to exclude, as folders or as lists. The subjects in a folder, such as the folder of
+        another corpus, are derived from the file names. Examples: two folders,
+        ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]``, or one list,
+        ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. Subjects have the same identifiers in TUAB, TUSZ and
+        TUEG. Subjects of other hospitals, such as ``eegmat:5``, match no subject of TUEG.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def leave_out(
     sources += [("a list in exclude", set(subjects)) for subjects in lists]
     for source, subjects in sources:
         _check_naming(recordings, subjects, source)
-    # Subjects are compared by key, because a table may contain the subject 00000254 as 254.
+    # Subjects are compared by subject_key, because a list may contain the subject 00000254 as 254.
     return recipe.separate_subjects(recordings, [s for _, subjects in sources for s in subjects])
 
 
@@ -150,15 +152,16 @@ def _check_naming(recordings: list[loading.Recording], subjects: set[str], sourc
     excluded = {}
     for subject in subjects:
         corpus, _, name = subject_key(subject).rpartition(":")
-        if corpus in _FAMILY:  # other hospitals have other identifiers
+        if corpus in _FAMILY:  # identifiers of other hospitals follow other rules
             excluded[name.isdigit()] = subject
     if recorded and excluded and recorded.keys() != excluded.keys():
         raise ValueError(
             f"{source} contains subjects such as {', '.join(map(str, excluded.values()))}, but "
-            f"the recordings have subjects such as {', '.join(recorded.values())}, so that some "
-            "subjects would not be excluded. Subject identifiers were changed from numbers to "
-            "letters in 2022: use versions of the corpora with the same identifiers. For "
-            "subjects of other hospitals, add the corpus, as in physionet_mi:7."
+            f"TUEG contains subjects such as {', '.join(recorded.values())}, so some subjects "
+            "would not be excluded. In 2022, the subject identifiers of Temple University were "
+            "changed from numbers to letters. Use releases of the corpora with the same kind of "
+            "identifiers. If the subjects are from another hospital, add their corpus, as in "
+            "physionet_mi:7."
         )
 
 
@@ -173,7 +176,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of
+        Preloaded recording in volts, with the channels in the order of
         :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`.
 
     Raises

@@ -1,10 +1,11 @@
 """TUSZ: seizure detection (TUH EEG Seizure Corpus, Temple University Hospital).
 
 The length of a window is 30 seconds. The target is 1 for seizure and 0 for background; segments
-without annotation count as background. Channels, filters and the 80/20 division follow appendix A.3
-of the paper. The appendix does not specify the minimum duration of seizures in a seizure window,
-and the use of the folder ``dev``. Files are read with MNE; braindecode has no reader for this
-corpus.
+without an annotation count as background. Channels, filters and the division of subjects into 80 %
+training and 20 % validation follow appendix A.3 of the PARS paper. The appendix does not specify
+how long seizures in a window must last in total for the label seizure, and how the folder ``dev``
+is used; the arguments ``min_overlap`` and ``dev`` set both. Files are read with MNE; braindecode
+has no class for this corpus.
 """
 
 from pathlib import Path
@@ -42,7 +43,8 @@ WINDOW_SECONDS = 30.0
 _EXAMPLE = "edf/train/aaaaaaaa/s001_2003/02_tcp_le/aaaaaaaa_s001_t000.edf"
 _LAYOUT = r"(?P<folder>train|dev|eval)/(?:[a-z]{8}|\d{8})/s\d+_\d{4}\w*/(?P<montage>\d\d_tcp_\w+)/"
 
-#: Folders with a fixed split for each value of ``dev``. Subjects in other folders are divided.
+#: For each value of ``dev``: split of each folder. Subjects in folders without an entry are divided
+#: randomly.
 _FIXED_SPLITS = {
     "train": {"eval": "test"},
     "valid": {"eval": "test", "dev": "valid", "train": "train"},
@@ -61,20 +63,21 @@ def recordings(
     dev : "train" | "valid"
         Use of the folder ``dev``:
 
-        - "train": the subjects of ``train`` and ``dev`` are pooled and divided. The paper counts
-          675 subjects in all three folders, and divides the subjects outside the test set 80/20.
-        - "valid": ``dev`` is the validation set, ``train`` is the training set, and no subjects
-          are divided.
+        - "train": the subjects of the folders ``train`` and ``dev`` are pooled and randomly
+          divided. This agrees with the PARS paper, which reports 675 subjects in all three folders,
+          and divides the subjects outside the test set into 80 % and 20 %.
+        - "valid": the folder ``dev`` is the validation set, the folder ``train`` is the training
+          set, and no subjects are randomly divided.
     split_seed : int
-        Seed of the random division of subjects: 80 % are assigned to the split "train" and 20 % to
-        "valid". The split of the folder ``eval`` is
-        always "test".
+        Seed of the random division of subjects: 80 % of them are assigned to the split "train", and
+        20 % to "valid". All subjects in the folder ``eval`` are assigned to "test".
 
     Returns
     -------
     list of Recording
         The description of a recording contains ``subject``, ``corpus``, ``folder`` ("train", "dev"
-        or "eval"), ``montage``, ``session``, ``token`` and ``split``.
+        or "eval"), ``montage`` (such as "01_tcp_ar"), ``session``, ``token`` (number of the file
+        within the session) and ``split``.
 
     Raises
     ------
@@ -112,7 +115,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of
+        Preloaded recording in volts, with the channels in the order of
         :data:`~braindecode_pars.recordings.preparation.COMMON_CHANNELS`.
 
     Raises
@@ -140,16 +143,18 @@ def cut(
         Recording, as returned by :func:`recordings`.
     annotations : "csv_bi" | "csv"
         Extension of the annotation file. A ``.csv_bi`` file contains seizures for all channels
-        together. A ``.csv`` file contains seizures of single channels, with the type of the
-        seizure; seizures of all channels and types are used.
+        together. A ``.csv`` file contains the seizures in each channel with their type; seizures in
+        any channel and of any type are used.
     min_overlap : float
-        Minimum total duration of seizures in a seizure window, in seconds. The default is 0.0001 s,
-        the resolution of the annotations, so that any overlap with a seizure counts.
+        Minimum duration of the overlap of a window with seizures, in seconds, so that the window is
+        labeled as seizure. The default is 0.0001 s, the resolution of the annotations, so any
+        overlap counts.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------
@@ -181,7 +186,7 @@ def _check(**settings: Any) -> None:
 def read_seizures(file: Path) -> np.ndarray:
     """Read the start and stop times of seizures from a ``.csv_bi`` or ``.csv`` file.
 
-    All labels except ``bckg`` (background) are seizures, in any channel.
+    Annotations with any label except ``bckg`` (background) count as seizures, in any channel.
 
     Parameters
     ----------
@@ -221,7 +226,8 @@ def read_seizures(file: Path) -> np.ndarray:
     times = table[["start_time", "stop_time"]].to_numpy(dtype=float)
     if not (times[:, 0] <= times[:, 1]).all() or table["label"].isna().any():  # also for NaN
         raise ValueError(
-            f"{file.name} is truncated, or contains an annotation that stops before it starts."
+            f"{file.name} is truncated, or contains an annotation that stops before it starts. "
+            "Correct the file or download it again."
         )
     return times[table["label"].str.strip() != "bckg"]
 
@@ -251,7 +257,7 @@ def overlap(start: np.ndarray, stop: np.ndarray, segments: np.ndarray) -> np.nda
     >>> overlap(start, stop, [(28, 31), (25, 29), (28, 29)])
     array([5., 1.])
     """
-    # Let each segment begin after the end of all previous segments.
+    # Shorten each segment so that it begins after the end of all previous segments.
     ordered = np.array(sorted(map(tuple, segments)), dtype=float).reshape(-1, 2)
     ends = np.r_[-np.inf, np.maximum.accumulate(ordered[:, 1])]
     begins = np.maximum(ordered[:, 0], ends[:-1])

@@ -1,15 +1,15 @@
 """UCDDB: sleep stages of patients with suspected sleep apnea (PhysioNet, 1.0.0).
 
 The corpus is the St. Vincent's University Hospital / University College Dublin Sleep Apnea
-Database. The paper does not use this corpus. The corpus is freely available, and
+Database. The PARS paper does not use this corpus. The corpus is freely available, and
 :func:`datasets.sleep <braindecode_pars.datasets.sleep>` loads a bundled sample of it. The folder
-``sample_data`` contains the windows, and ``README.md`` their license and origin. The sample was
-created by ``docs/experiments/make_sample.py``.
+``sample_data`` contains the windows of the sample, and a file ``README.md`` with their license and
+origin. The sample was created by ``docs/experiments/make_sample.py``.
 
-The original files of PhysioNet are read: signals from EDF files such as ``ucddb002.rec``, and
-stages from files such as ``ucddb002_stage.txt``, with one code per 30 seconds. Stages 3 and 4 of
-Rechtschaffen and Kales are merged into N3. Artifacts and indeterminate windows (codes of 6 and
-more) are excluded.
+The original files from PhysioNet are read: signals from EDF files such as ``ucddb002.rec``, and
+sleep stages from files such as ``ucddb002_stage.txt``, with one code per 30 seconds. Stages 3 and 4
+of Rechtschaffen and Kales are merged into N3. Windows with codes of 6 or more (artifact or
+indeterminate) are excluded.
 """
 
 import re
@@ -50,19 +50,20 @@ SAMPLE = Path(__file__).parent / "sample_data" / "sleep.npz"
 #: Names of the stages in this file, in the order of the targets.
 SAMPLE_STAGES = ("W", "3", "4")
 
-#: Name of the channel for all subjects, the usual derivation. The channel of some subjects may be
-#: C4-A1 instead, the corresponding derivation of the other hemisphere; these subjects are unknown.
+#: Name of the channel for all subjects: the usual derivation. In some subjects, the channel may be
+#: C4-A1 instead, the corresponding derivation of the other hemisphere. It is unknown in which
+#: subjects.
 SAMPLE_CHANNEL = "C3-A2"
 
 #: Length of a window in seconds.
 WINDOW_SECONDS = 30.0
 _NAME = r"(?P<subject>ucddb\d{3})\.rec"
 
-#: AASM stage of each code. Codes 4 and 5 are the stages 3 and 4 of Rechtschaffen and Kales; 6 is an
-#: artifact, and 7 or more is indeterminate.
+#: AASM stage of each code. Codes 4 and 5 are the stages 3 and 4 of Rechtschaffen and Kales. Code 6
+#: is an artifact, and codes of 7 or more are indeterminate; they are not used.
 _CODES = {"0": "W", "1": "R", "2": "N1", "3": "N2", "4": "N3", "5": "N3"}
 
-#: Assumed unit, in volts, of signals without a unit, which results in a plausible EEG amplitude.
+#: Assumed unit of signals without a unit, in volts. It results in plausible EEG amplitudes.
 _UNIT = 100e-6
 
 
@@ -72,8 +73,8 @@ def recordings(path: str | Path) -> list[loading.Recording]:
     Parameters
     ----------
     path : path
-        Folder with files such as ``ucddb002.rec`` in any subfolder, and ``ucddb002_stage.txt`` in
-        the same subfolder.
+        Folder that contains files such as ``ucddb002.rec`` in any subfolder, each with a file such
+        as ``ucddb002_stage.txt`` in the same subfolder.
 
     Returns
     -------
@@ -113,8 +114,8 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of :data:`CHANNELS`. For signals without
-        a unit, the unit is assumed to be 100 microvolts.
+        Preloaded recording in volts, with the channels in the order of :data:`CHANNELS`. If the
+        file contains no unit for a signal, the unit is assumed to be 100 microvolts.
 
     Raises
     ------
@@ -127,7 +128,8 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     >>> first = datasets.ucddb.recordings("ucddb/1.0.0")[0]  # doctest: +SKIP
     >>> raw = datasets.ucddb.prepare(first)  # doctest: +SKIP
     """
-    # MNE recognizes EDF files by their extension. The link is not created in the data folder.
+    # MNE recognizes EDF files by their extension. Therefore, it reads a link with the extension
+    # .edf, which is in a temporary folder.
     with TemporaryDirectory() as folder:
         link = Path(folder, recording.file.stem + ".edf")
         link.symlink_to(recording.file.resolve())
@@ -151,7 +153,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------
@@ -189,9 +192,9 @@ def sleep(
     """Load the bundled sample dataset of wake and deep sleep (12 subjects, one EEG channel).
 
     The dataset contains 30-second windows of one EEG channel at 128 Hz. For each subject, it
-    contains at most 60 windows of wake, of stage 3 and of stage 4 (Rechtschaffen and Kales), evenly
-    distributed over the recording. The windows are a subset of the St. Vincent's University
-    Hospital / University College Dublin Sleep Apnea Database;
+    contains at most 60 windows each of wake, stage 3 and stage 4 (Rechtschaffen and Kales), evenly
+    distributed over all windows of the stage. The windows are a subset of the St. Vincent's
+    University Hospital / University College Dublin Sleep Apnea Database;
     :mod:`~braindecode_pars.datasets.ucddb` loads the full corpus.
 
     Parameters
@@ -199,43 +202,44 @@ def sleep(
     subjects : iterable of str | None
         Subjects to load, among "ucddb002" to "ucddb024". If None, load all subjects.
     classes : list of str | mapping of str to str | None
-        List of stages to classify, in the order of the targets, or a mapping of stages to classes.
-        Windows of other stages are unlabeled: their target is -1, and they are used for pretraining
-        but not for scoring. If None, the classes are "Sleep stage W", "Sleep stage 3" and "Sleep
-        stage 4".
+        List of stages to classify, in the order of the targets, or a mapping of stages to class
+        names. The stages are "Sleep stage W", "Sleep stage 3" and "Sleep stage 4". Windows of other
+        stages are unlabeled: their target is -1, and they are used for pretraining, but not for
+        scoring. If None, each stage is a class.
 
     Returns
     -------
     BaseConcatDataset of WindowsDataset
         Windows with signals in volts. By default, target 0 is wake, 1 is stage 3, and 2 is stage 4.
-        Descriptions contain ``subject``. The metadata contain ``position``, the index of the window
-        in the recording, and ``bad``, whether a later author rated the window as bad by visual
-        inspection: one in five windows of wake, and one in forty windows of deep sleep.
+        The description of each recording contains ``subject``. The metadata contain two additional
+        columns: ``position`` is the index of the window in the recording, and ``bad`` is True if
+        the window was later rated as bad by visual inspection (one in five windows of wake, and one
+        in forty windows of deep sleep).
 
     Raises
     ------
     FileNotFoundError
-        If the sample dataset does not contain a requested subject.
+        If the sample dataset does not contain a requested subject, or if ``subjects`` is empty.
     TypeError
         If ``subjects`` or ``classes`` is a string.
     ValueError
-        If ``subjects`` or ``classes`` is empty, or contains a stage that is not in the dataset.
+        If ``classes`` is empty, or contains a stage that is not in the dataset.
 
     Notes
     -----
-    The channel is named C3-A2, the usual derivation, so that a model trained on this dataset can be
-    applied to sleep recordings. The channel of some subjects may be C4-A1 instead, the
-    corresponding derivation of the other hemisphere: the source files contain one of the two
-    channels, but not its name. To predict a recording with C4-A1 only, rename this channel to
-    C3-A2.
+    For all subjects, the channel is named C3-A2, the usual derivation, so that a model trained on
+    this dataset can be applied to other sleep recordings. In some subjects, it may be C4-A1
+    instead, the corresponding derivation of the other hemisphere: the source files contain one of
+    the two channels, but not its name. To predict a recording that contains C4-A1 but not C3-A2,
+    rename C4-A1 to C3-A2.
 
     The dataset contains neither REM sleep nor the stages 1 and 2, so a model trained on this
     dataset never predicts these stages. The subjects are patients with suspected sleep apnea.
-    Stages 3 and 4 together correspond to N3 of the AASM rules, so that stage 3 vs. stage 4 is a
+    Stages 3 and 4 together correspond to N3 of the AASM rules, so stage 3 vs. stage 4 is a
     difficult classification task. The physical unit of the source files is unknown; it is assumed
-    to be 100 microvolts. Signals are clipped during movements, and quantized in steps of one tenth
-    of the median amplitude of the subject. 14 windows of wake are flat; all of them are marked as
-    ``bad``.
+    to be 100 microvolts. Signals are clipped during movements. They are quantized in steps of one
+    tenth of the median amplitude of the windows of the subject. 14 windows of wake are flat; all of
+    them are marked as ``bad``.
 
     License: ODC-BY 1.0. Cite https://doi.org/10.13026/C26C7D and Goldberger et al. 2000,
     Circulation 101(23).
@@ -264,7 +268,8 @@ def sleep(
     for recording in loading.choose_subjects(sample_recordings, subjects, "The sample dataset"):
         number = known.index(recording.subject)
         rows = sample["person"] == number
-        # Differences are stored because they compress better. Their sum wraps around in int8.
+        # The file contains differences between consecutive samples, because they compress better.
+        # The cumulative sum intentionally wraps around in int8.
         steps = np.cumsum(sample["differences"][rows], axis=1, dtype=np.int8)
         metadata = pd.DataFrame({name: sample[name][rows] for name in ("stage", "position", "bad")})
         metadata["stage"] = ("Sleep stage " + metadata["stage"]).map(class_of)
@@ -276,18 +281,20 @@ def sleep(
 def scored_epochs(
     volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: loading.Recording
 ) -> WindowsDataset:
-    """Create windows of one channel at 128 Hz, with their stages; they need not be consecutive.
+    """Create a dataset of windows of one channel at 128 Hz, which need not be consecutive.
 
     Parameters
     ----------
     volts : ndarray, shape (n_windows, n_times)
-        Signals.
+        Signals in volts.
     metadata : DataFrame
-        One row per window, with the columns ``stage`` and ``position``.
+        One row per window, with the columns ``stage`` and ``position`` (index of the window in the
+        recording).
     stages : sequence of str
-        Class names of the targets 0, 1, .... The target of other stages is -1.
+        Class names in the order of the targets 0, 1, .... Windows of other stages have the target
+        -1.
     recording : Recording
-        Recording with the description of the windows.
+        Recording whose description becomes the description of the windows.
 
     Returns
     -------

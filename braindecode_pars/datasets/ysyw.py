@@ -1,22 +1,23 @@
 """YSYW: sleep stages ("You Snooze You Win", PhysioNet/CinC Challenge 2018, 1.0.0).
 
 The length of a window is 30 seconds. As in braindecode, a stage lasts until the annotation of the
-next stage, and the last stage lasts for one window. Segments before the first stage, and stages
+next stage, and the last stage lasts for one window. Segments before the first stage, and segments
 annotated as "undefined", have no labeled windows. The stages of the subjects ``te...`` are not
-published: ``load`` excludes these subjects, and requesting one of them raises an error. To pretrain
-on whole recordings, create a store: ``braindecode-pars store --recipe ysyw=FOLDER STORE``. The
-store contains only the recordings of unlabeled subjects and training subjects.
+published: ``load`` excludes these subjects, and raises an error if one of them is requested. To
+pretrain on whole recordings, create a signal store (a folder of preprocessed recordings):
+``braindecode-pars store --recipe ysyw=FOLDER STORE``. The store contains only the recordings of
+unlabeled subjects (``te...``) and of training subjects.
 
 Files are read with wfdb, which loads only the six EEG channels.
 :class:`braindecode.datasets.SleepPhysionetChallenge2018` is not used because it downloads
-missing files, beginning with its list of records, and numbers subjects instead of using the
+missing files, beginning with its list of records, and numbers the subjects instead of using the
 names of their records.
 
-The numbers of subjects in the paper are inconsistent. A 60/20/20 division of 994 labeled subjects
-results in 596, 199 and 199 subjects. The paper fine-tunes on up to 657 subjects, tests on 117, and
-uses 200 validation subjects in the ablation. The 989 unlabeled and 596 training subjects add up
-to 1,585; the paper pretrains on 1,386 (table) or 1,396 (text). This recipe implements the
-description in appendix A.3.
+The numbers of subjects in the PARS paper are inconsistent. According to its appendix A.3, the 994
+labeled subjects are divided 60/20/20, which results in 596, 199 and 199 subjects. However, the
+paper fine-tunes on up to 657 subjects, tests on 117, and uses 200 validation subjects in the
+ablation. The 989 unlabeled and 596 training subjects add up to 1,585, but the paper pretrains on
+1,386 (table) or 1,396 (text). This module implements the description in appendix A.3.
 """
 
 from pathlib import Path
@@ -34,7 +35,7 @@ from braindecode_pars.recordings import cutting, loading, preparation, readers, 
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
-#: Channels. In the files, they are referenced to the contralateral mastoid: F3-M2, F4-M1 and so on.
+#: Channels. In the files, they are referenced to the opposite mastoid: F3-M2, F4-M1 and so on.
 CHANNELS = ("F3", "F4", "C3", "C4", "O1", "O2")
 
 #: Description of the corpus and of the windows.
@@ -62,12 +63,12 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[loading.Recordi
     Parameters
     ----------
     path : path
-        Folder with files such as ``training/tr03-0005/tr03-0005.mat`` in any subfolder, and the
-        corresponding ``.hea`` and ``.arousal`` files.
+        Folder that contains files such as ``training/tr03-0005/tr03-0005.mat`` in any subfolder,
+        and the corresponding ``.hea`` and ``.arousal`` files.
     split_seed : int
-        Seed of the random division of labeled subjects (``tr...``): 60 % are assigned to the split
-        "train", 20 % to "valid" and 20 % to "test". The division depends on the set of subjects in
-        the folder.
+        Seed of the random division of labeled subjects (``tr...``): 60 % of them are assigned to
+        the split "train", 20 % to "valid" and 20 % to "test". The division also depends on which
+        subjects are in the folder.
 
     Returns
     -------
@@ -117,7 +118,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     Returns
     -------
     Raw
-        Preloaded recording in volts, channels in the order of :data:`CHANNELS`.
+        Preloaded recording in volts, with the channels in the order of :data:`CHANNELS`.
 
     Raises
     ------
@@ -146,7 +147,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows without a description; None if the recording has no windows.
+        Labeled windows, or None if the recording has no windows. The windows have no description of
+        the recording; ``load`` adds it.
 
     Raises
     ------
@@ -168,8 +170,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
 
 def _stages(file: Path) -> mne.Annotations:
     """Read the sleep stages of a record, without annotations of arousals and breathing events."""
-    # wfdb.rdann removes all notes at sample 0, because they may be definitions. Therefore, notes
-    # are read from the bytes of the file: a stage at sample 0 is not a definition.
+    # wfdb.rdann removes all notes at sample 0, because they may be definitions. Here, a note at
+    # sample 0 may be a sleep stage. Therefore, the notes are read from the bytes of the file.
     record = str(file.with_suffix(""))
     sfreq = wfdb.rdann(record, "arousal").fs
     samples, *_, notes = proc_ann_bytes(load_byte_pairs(record, "arousal", None), None)
@@ -180,7 +182,10 @@ def _stages(file: Path) -> mne.Annotations:
         [name in (*sleep_stages.SLEEP_STAGES, "undefined") for name in names], dtype=bool
     )
     if not is_stage.any():
-        raise ValueError(f"the annotation file {file.stem}.arousal contains no sleep stages.")
+        raise ValueError(
+            f"the annotation file {file.stem}.arousal contains no sleep stages. Download it again, "
+            "or exclude the recording."
+        )
     onsets = np.array(samples)[is_stage] / sfreq
     durations = np.diff(onsets, append=onsets[-1:] + WINDOW_SECONDS)
     return mne.Annotations(onsets, durations, np.array(names)[is_stage])

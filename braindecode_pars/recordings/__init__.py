@@ -1,12 +1,17 @@
 """Read and preprocess EEG recordings, and cut them into windows.
 
-These are the building blocks of :mod:`braindecode_pars.datasets`.
-``folders`` searches a folder for recordings, and ``search`` finds the files and the subject of each
-recording. ``readers`` opens a recording with its BIDS tables, which ``side_tables`` reads;
-``channel_facts`` decides which channels are EEG. ``preparation`` preprocesses the recording,
-``cutting`` cuts it into windows, and ``label_files`` reads labels from annotations or tables.
-``loading`` reads all recordings of a corpus in parallel. A ``recipe`` defines these steps for a
-corpus. ``as_trained`` preprocesses a recording like the training data of a model.
+The modules of :mod:`braindecode_pars.datasets` are built on this package:
+
+- ``folders`` searches a folder for recordings. ``search`` finds the files of each recording, and
+  derives its subject from its path.
+- ``readers`` opens a recording, and ``side_tables`` reads its BIDS tables. ``channel_facts``
+  decides which channels are EEG. ``first_look`` selects the channels shared by all recordings.
+- ``preparation`` preprocesses a recording, and ``cutting`` cuts it into windows. ``label_files``
+  reads labels from annotations, tables or paths.
+- ``loading`` reads all recordings of a corpus in parallel. A ``recipe`` defines how the recordings
+  of one corpus are listed, preprocessed and cut.
+- ``as_trained`` preprocesses a new recording like the training data of a model.
+- ``braindecode_zarr`` reads and writes datasets in the Zarr format of braindecode.
 """
 
 import lazy_loader

@@ -1,9 +1,11 @@
 """Preprocess a recording like the training data of a model.
 
-:func:`prepare_as_trained` matches the channels by electrode, or computes them as the difference of
-two channels, and re-references them to the reference of the training data if possible. Then, it
-applies the missing preprocessing steps, one channel at a time, to avoid a copy of the whole
-recording. Flat and clipped samples are detected in the unprocessed recording.
+:func:`prepare_as_trained` selects the channels of the model by electrode, or computes them as the
+difference of two channels of the recording. If possible, it re-references them to the reference of
+the training data. Then, it applies the preprocessing steps of the training data that have not been
+applied to the recording yet. Channels are processed one at a time, to avoid a copy of the whole
+recording. :func:`flat_clipped_durations` detects flat and clipped segments in the unprocessed
+recording.
 """
 
 from __future__ import annotations
@@ -46,25 +48,26 @@ def preprocessed_signals(
     sfreq: float,
     preprocessing: Preprocessing,
 ) -> np.ndarray:
-    """Return channels derived from a recording, resampled, filtered and scaled.
+    """Compute channels from a recording, then resample, filter and scale their signals.
 
     Only EEG channels are filtered. As in
-    :func:`~braindecode_pars.recordings.preparation.filter_and_resample`, filters are applied
-    separately between gaps. The recording is not changed. Memory is required for the returned array
-    and for a few copies of one channel.
+    :func:`~braindecode_pars.recordings.preparation.filter_and_resample`, each segment between two
+    gaps is filtered separately. The recording is not changed. In addition to the returned array,
+    memory is required only for a few copies of one channel.
 
     Parameters
     ----------
     raw : Raw
         Continuous recording, in volts.
     derivations : sequence of Derivation
-        Channels to compute, with their references.
+        Channels to compute. Each is a channel of the recording, minus its new reference if there is
+        one.
     sfreq : float
         New sampling rate in Hz.
     preprocessing : Preprocessing
-        Filters to apply (``band``, ``notch``) and scaling factor of the signals (``scale``). Its
-        reference is ignored. Low-pass and notch filters at or above the new Nyquist frequency are
-        ignored.
+        Filters to apply (``band``, ``notch``) and scaling factor of the signals (``scale``). The
+        entry ``reference`` is ignored: references are defined by ``derivations``. Low-pass and
+        notch filters at or above the new Nyquist frequency are ignored.
 
     Returns
     -------
@@ -129,7 +132,8 @@ def preprocessed_signals(
     return signals
 
 
-#: Minimum number of available electrodes of a reference that is the average of more electrodes.
+#: If the reference is an average of more than four electrodes, at least this number of them must be
+#: available.
 _MIN_ELECTRODES = 4
 
 
@@ -138,31 +142,33 @@ def rereferenced(
 ) -> Derivation | None:
     """Re-reference a channel to the reference of the training data.
 
-    Four kinds of channels are returned unchanged: bipolar channels, computed channels, channels
-    whose name already contains the reference, and channels that are not EEG.
+    Four kinds of channels are returned unchanged: bipolar channels, channels that are already
+    computed as a difference, channels whose name contains the reference of the training data, and
+    channels that are not EEG.
 
     Parameters
     ----------
     derivation : Derivation
-        Channel of the recording.
+        Channel to re-reference.
     reference : str | None
         Reference of the training data, as in
-        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`: ``"average"``, electrodes
-        separated by commas, or ``"as recorded"``. If None or ``"changed"``, the reference is
-        unknown.
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`: ``"average"``, or electrodes
+        separated by commas. If ``"as recorded"`` (not re-referenced), or unknown (None or
+        ``"changed"``), the channel is returned unchanged.
     eeg : sequence of str
-        EEG channels of the recording, for the average reference.
+        EEG channels of the recording, from which the average reference is computed.
     names : sequence of str
         All channels of the recording.
 
     Returns
     -------
     Derivation | None
-        The re-referenced channel. None if re-referencing is not possible, because an electrode of
-        the reference is missing or has a different reference. If the reference is the average of
-        several electrodes, at least half of them must be available, and at least four (all if there
-        are fewer). The reference ``"average"`` is the average of all EEG channels with the same
-        reference as this channel.
+        The re-referenced channel. None if re-referencing is impossible, because an electrode of the
+        new reference is missing, or was not recorded with the same reference as this channel. If
+        the new reference is the average of several electrodes, at least half of them must be
+        available, and at least four (all of them if there are fewer than four). The reference
+        ``"average"`` is the average of all EEG channels that were recorded with the same reference
+        as this channel.
 
     Examples
     --------
@@ -202,7 +208,7 @@ def _is_bipolar(channel: str) -> bool:
 
 
 def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
-    """Resample a signal in the frequency domain, as :func:`mne.filter.resample` with npad="auto".
+    """Resample a signal in the frequency domain, like :func:`mne.filter.resample` with npad="auto".
 
     The mean of the signal is subtracted before resampling and added afterwards. Fourier transforms
     are computed in single precision, unlike in MNE.
@@ -210,16 +216,17 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     Parameters
     ----------
     signal : ndarray of float64, shape (n_times,)
-        Signal without gaps.
+        Samples of one channel. Gaps are not treated separately.
     sfreq, old_sfreq : float
         New and old sampling rate in Hz.
 
     Returns
     -------
     ndarray of float64, shape (n_new,)
-        The resampled signal; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. As in MNE, the
-        first sample and the length of the padded signal are each rounded, by up to half a sample.
-        If ``n_new`` is ``n_times``, the signal is returned unchanged.
+        The resampled signal; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. As in MNE, two
+        values are rounded to whole samples, each by up to half a sample: the position of the first
+        sample, and the length of the padded signal. If ``n_new`` is ``n_times``, the signal is
+        returned unchanged.
 
     Examples
     --------
@@ -254,11 +261,11 @@ def _n_resampled(n_times: int, sfreq: float, old_sfreq: float) -> int:
     return max(round(sfreq / old_sfreq * n_times), 1)
 
 
-#: Minimum duration in seconds of a flat segment. Analog-to-digital converters with a low resolution
-#: may repeat a value for a shorter time.
+#: Minimum duration in seconds of a flat segment. For a shorter time, a converter with a low
+#: resolution may repeat a value although the channel is not flat.
 _MIN_FLAT_SECONDS = 1.0
-#: Minimum number of equal consecutive samples at the minimum or maximum of the channel that count
-#: as clipped. A peak may have two equal samples.
+#: Minimum number of equal consecutive samples, at the minimum or maximum of the channel, that count
+#: as clipped. A peak that is not clipped may have two equal samples.
 _MIN_CLIPPED_SAMPLES = 3
 
 
@@ -268,9 +275,10 @@ class FlatClippedDuration(NamedTuple):
     Attributes
     ----------
     flat : float
-        Total duration of segments of at least one second in which the signal is constant.
+        Total duration of segments of at least one second in which the signal is constant, except
+        for clipped segments.
     clipped : float
-        Total duration of segments of at least three samples in which the signal is constant at the
+        Total duration of segments of at least three samples in which the signal stays at the
         maximum or minimum of the channel.
     """
 
@@ -281,7 +289,7 @@ class FlatClippedDuration(NamedTuple):
 def flat_clipped_durations(
     raw: mne.io.BaseRaw, names: Iterable[str]
 ) -> dict[str, FlatClippedDuration]:
-    """Measure the duration for which channels of a recording are flat or clipped.
+    """Measure for how long each channel of a recording is flat or clipped.
 
     Pass the unprocessed recording: flat and clipped segments cannot be detected after filtering or
     re-referencing.
@@ -289,14 +297,14 @@ def flat_clipped_durations(
     Parameters
     ----------
     raw : Raw
-        Continuous recording. Gaps are ignored.
+        Continuous recording. Samples in gaps are ignored.
     names : iterable of str
-        Channels of the recording.
+        Channels to check.
 
     Returns
     -------
     dict of str to FlatClippedDuration
-        Durations for each channel, in seconds.
+        Flat and clipped duration of each channel, in seconds.
 
     Examples
     --------
@@ -338,7 +346,7 @@ def flat_clipped_durations(
 
 
 def flat_clipped_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
-    """Return the channels that are flat or clipped for more than a quarter of a recording."""
+    """Return the channels that are flat or clipped for more than a quarter of the recording."""
     durations = flat_clipped_durations(raw, names).items()
     return [name for name, d in durations if d.flat + d.clipped > raw.duration / 4]
 
@@ -350,23 +358,26 @@ class Prepared:
     Attributes
     ----------
     raw : Raw
-        The recording, unchanged.
+        The recording, not preprocessed.
     name : str
         Name of the recording.
     missing : list of str
         Channels of the model that are missing in the recording.
     found : list of Derivation
-        Channels of the model that are available: how they are selected or computed.
+        All other channels of the model. Each entry states how the channel is selected or computed
+        from the channels of the recording.
     not_rereferenced : list of Derivation
-        Available channels that could not be re-referenced to the reference of the training data.
+        Channels in ``found`` that cannot be re-referenced to the reference of the training data. If
+        there are any, none of the channels are re-referenced.
     differences : list of Difference
-        Remaining differences between the preprocessing of the recording and of the training data.
+        Differences that remain between the preprocessing of the recording and the preprocessing of
+        the training data.
     sfreq : float
         Sampling rate of the signals in Hz.
     signals : ndarray of float32, shape (n_chans, n_times)
-        Preprocessed signals of the available channels.
+        Preprocessed signals of the channels in ``found``.
     chs_info : list of dict
-        Available channels as in ``mne.Info["chs"]``, with the channel names of the model.
+        The same channels as in ``mne.Info["chs"]``, with the channel names of the model.
     """
 
     raw: mne.io.BaseRaw
@@ -386,7 +397,7 @@ class Prepared:
         return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Return a mask of windows without gaps and "BAD" annotations, shape (n_windows,)."""
+        """Return which windows contain no gap and no "BAD" annotation, shape (n_windows,)."""
         is_usable = np.zeros(len(starts), dtype=bool)
         for segment in marks.usable_segments(self.raw, set(self.channels)):
             first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in segment)
@@ -416,10 +427,11 @@ def prepare_as_trained(
     sfreq : float
         Sampling rate of the training data in Hz.
     chs_info : sequence of dict | None
-        Channels of the model. If None, the channel names are unknown, and all EEG channels are
-        used.
+        Channels of the model. If None, the channel names of the model are unknown, and all EEG
+        channels of the recording are used.
     preprocess : bool
-        Whether to preprocess the recording. If False, the samples are not changed.
+        Whether to preprocess the recording. If False, the samples are not changed, and the sampling
+        rate of the recording must be ``sfreq``.
 
     Returns
     -------
@@ -430,7 +442,7 @@ def prepare_as_trained(
     ------
     ValueError
         If the recording contains no channel of the model, if samples are NaN or infinite, or if
-        the sampling rate is different and ``preprocess`` is False.
+        ``preprocess`` is False and the sampling rate of the recording is not ``sfreq``.
 
     Examples
     --------
@@ -463,7 +475,7 @@ def prepare_as_trained(
             actual = replace(actual, reference=AVERAGE)
     remaining = [d for d in differences(trained, actual) if not (preprocess and d.repair)]
     if (trained.reference, actual.reference) == (AVERAGE, CHANGED):
-        # Channels of an earlier average may be missing, so that a new average may be different.
+        # Channels of the earlier average may be missing now, so a new average may be different.
         remaining.append(Difference("reference", AVERAGE, CHANGED))
     to_apply = missing_steps(trained, actual) if preprocess else Preprocessing()
     # Select the channels.
@@ -478,7 +490,7 @@ def prepare_as_trained(
             f"(marked as bad: {format_list(raw.info['bads']) or 'none'})."
             + (
                 other_system(wanted, names)
-                or " If channels of the model have other names in the recording, rename them with "
+                or " If the recording contains these channels under other names, rename them with "
                 "raw.rename_channels."
             )
         )
@@ -488,7 +500,7 @@ def prepare_as_trained(
     changed = [rereferenced(d, to_apply.reference, eeg_names, names) for d in derived]
     failed = [d for d, after in zip(derived, changed, strict=True) if after is None]
     if len({after.reference for after in changed if after and after.reference}) > 1:
-        failed = derived  # C3-M2 and C4-M1
+        failed = derived  # different references, such as C3-M2 and C4-M1
     # Re-reference all channels or none of them, because models combine channels.
     used_channels = derived if failed else [after for after in changed if after]
     return Prepared(

@@ -1,7 +1,7 @@
-"""Read and write datasets of braindecode as Zarr folders, without a network.
+"""Read and write datasets of braindecode as Zarr folders on disk, without a network connection.
 
-``push_to_hub`` of braindecode writes a dataset as a Zarr folder, and uploads it to the Hugging Face
-Hub. This module calls the same functions of braindecode for folders on disk.
+The method ``push_to_hub`` of braindecode writes a dataset as a Zarr folder, and uploads this folder
+to the Hugging Face Hub. This module uses the same functions of braindecode without the upload.
 """
 
 import atexit
@@ -16,7 +16,8 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common import names
 
-#: Step of unknown effect. Without it, the reader would assume that no step was applied.
+#: Preprocessing step with an unknown effect. If no step is stored with a dataset, braindecode_pars
+#: assumes that the signals were not preprocessed.
 _UNKNOWN: tuple[str, dict] = ("unknown", {})
 
 
@@ -27,19 +28,19 @@ def is_zarr(folder: Path) -> bool:
 
 
 def read_zarr(folder: Path) -> BaseConcatDataset:
-    """Read a dataset that braindecode wrote.
+    """Read a dataset that braindecode wrote in Zarr format.
 
-    braindecode writes the samples uncompressed to a temporary folder, which is removed when Python
-    exits, and maps them into memory.
+    To read the dataset, braindecode writes the uncompressed samples to a temporary folder and maps
+    them into memory. The temporary folder is removed when Python exits.
 
     Raises
     ------
     ImportError
-        If the package zarr is missing.
+        If the package zarr is not installed.
     """
     names.extra_module("zarr")
-    # braindecode writes the copy next to the path of the Zarr folder, and reuses an existing copy
-    # even if the dataset was replaced. Therefore, the path is a link in a new folder.
+    # braindecode writes the uncompressed copy next to the Zarr folder, and reuses an existing copy
+    # even if the dataset was replaced. Therefore, braindecode gets a link in a new folder.
     temporary = tempfile.mkdtemp(prefix="braindecode-pars-zarr-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     link = Path(temporary, "dataset.zarr")
@@ -56,7 +57,7 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
     for package in ("zarr", "huggingface_hub"):  # braindecode requires both
         names.extra_module(package)
     if folder.exists():
-        raise FileExistsError(f"{folder} already exists. Pass a new folder.")
+        raise FileExistsError(f"{folder} already exists. Pass a folder that does not exist yet.")
     for part in dataset.datasets:
         part.raw_preproc_kwargs = [_UNKNOWN]
         table = getattr(part, "metadata", pd.DataFrame(columns=["target"]))
@@ -65,8 +66,9 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
         is_text = labels.map(lambda label: isinstance(label, str))
         if (is_text & (read != labels)).any(axis=None):
             raise ValueError(
-                "braindecode stores labels as text and would read a label as a number or as "
-                "missing. Use integers, or other class names."
+                "At least one label would change: braindecode stores labels as text, and would "
+                "read this label as a number, a boolean or a missing value. Use integers, or class "
+                "names that are not numbers or words such as 'True' and 'NA'."
             )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:

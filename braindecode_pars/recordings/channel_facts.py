@@ -1,9 +1,9 @@
 """Decide which channels of a recording are EEG, and record the source of each decision.
 
-MNE readers of EDF and BDF files give the type "eeg" to all signals. Therefore, the kind of a
-channel is derived from the label and the unit in the header of the file, and from the BIDS table
-``_channels.tsv``, which takes precedence. Rules for the names of channels are in
-:mod:`~braindecode_pars._common.channel_names`; all other rules are in this module.
+When MNE reads an EDF or BDF file, all signals get the channel type "eeg". Therefore, this module
+derives the kind of each channel (EEG or other) from its label and its unit in the header of the
+file, and from the BIDS table ``_channels.tsv``, which takes precedence. Rules for the names of
+channels are in :mod:`~braindecode_pars._common.channel_names`; all other rules are in this module.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,8 @@ from braindecode_pars.recordings import cutting, side_tables
 #: Conversion factors to volts. MNE reads any other unit of an EDF or BDF file as volts.
 VOLTS = {"V": 1.0, "mV": 1e-3, **dict.fromkeys(("uV", "\u00b5V", "\u03bcV", "\x83\xcaV"), 1e-6)}
 
-#: Units of other quantities, such as oxygen saturation or pulse, of signals that are not EEG.
+#: Units of quantities other than voltage, such as oxygen saturation or pulse. Signals in these
+#: units are not EEG.
 _OTHER_UNITS = {
     *("%", "bpm", "BPM", "1/min", "Hz", "s", "ms", "deg", "dB", "lux", "g", "m/s^2", "NU"),
     *("degC", "DegC", "degF", "C", "K", "mmHg", "cmH2O", "Pa", "kPa", "mbar", "Ohm", "kOhm"),
@@ -31,20 +32,23 @@ _BRAIN = ("eeg", "ecog", "seeg", "dbs")
 
 
 class ChannelFacts(NamedTuple):
-    """Kind, unit and cutoff frequencies of a channel, and the source of its kind.
+    """Kind, unit and cutoff frequencies of a channel, and how the kind was determined.
 
     Attributes
     ----------
     kind : "eeg" | "ecog" | "seeg" | "dbs" | "other"
-        Kind of the channel.
+        Kind of the signal. "other" means that it does not record electrical potentials of the
+        brain.
     source : "header" | "table" | "type"
-        Source of the kind: label and unit in the header of the file, the BIDS table of channels, or
-        the channel type and name in MNE.
+        Source from which the kind was determined. "header": label and unit in the header of the
+        file. "table": BIDS table ``_channels.tsv``. "type": channel type and name in MNE.
     unit : str
-        Unit in the header of the file; the empty string for formats that MNE converts to volts.
+        Unit in the header of the file: "no unit" if it is empty there, and "no valid range" if the
+        physical or digital range is invalid. The empty string for file formats that MNE converts to
+        volts.
     edges : tuple of (float | None)
-        Lower and upper cutoff frequency of the amplifier in Hz; None for a frequency that the
-        header does not contain.
+        Lower and upper cutoff frequency of the amplifier in Hz. None for a frequency that is not in
+        the header.
     """
 
     kind: str
@@ -54,23 +58,24 @@ class ChannelFacts(NamedTuple):
 
     @property
     def is_brain(self) -> bool:
-        """Whether the channel is EEG, or another recording of the brain."""
+        """Whether the channel records electrical potentials of the brain, such as EEG or ECoG."""
         return self.kind in _BRAIN
 
     @property
     def is_voltage(self) -> bool:
-        """Whether the unit is a unit of voltage."""
+        """Whether the unit is a unit of voltage, or empty because MNE converts to volts."""
         return not self.unit or self.unit in VOLTS
 
 
-#: Facts by the name of the channel.
+#: ChannelFacts by channel name.
 Facts = Mapping[str, ChannelFacts]
 
 
 def other_signals(labels: Sequence[str], units: Sequence[str]) -> list[str]:
-    """Return the labels of signals that are not EEG, by label or unit.
+    """Return the labels of signals that are not EEG according to their label or unit.
 
-    If some labels begin with "EEG", as required by EDF+ ("EEG Fp1"), all other signals are not EEG.
+    If at least one label begins with "EEG", as required by EDF+ ("EEG Fp1"), signals whose labels
+    do not begin with "EEG" are not EEG.
     """
     are_named = any(label.upper().startswith("EEG") for label in labels)
     return [
@@ -83,14 +88,15 @@ def other_signals(labels: Sequence[str], units: Sequence[str]) -> list[str]:
 
 
 def facts_in_header(signals: pd.DataFrame) -> dict[str, ChannelFacts]:
-    """Return the facts about channels in the header of an EDF, BDF or WFDB file.
+    """Return kind, unit and cutoff frequencies of channels from an EDF, BDF or WFDB header.
 
     Parameters
     ----------
     signals : DataFrame
-        One row per channel, indexed by the channel names, with the columns ``unit`` and
-        ``is_scaled``, see :func:`~braindecode_pars.recordings.readers.edf_signals`, and optional
-        columns ``highpass`` and ``lowpass`` (NaN without a filter).
+        Content of the header: one row per channel, indexed by channel name. The required columns
+        are ``unit`` and ``is_scaled``, see
+        :func:`~braindecode_pars.recordings.readers.edf_signals`. The optional columns are
+        ``highpass`` and ``lowpass`` (NaN without a filter).
     """
     others = other_signals(signals.index.tolist(), signals["unit"].tolist())
     units = signals["unit"].str.replace("\0", "\\0").replace("", "no unit")
@@ -104,19 +110,19 @@ def facts_in_header(signals: pd.DataFrame) -> dict[str, ChannelFacts]:
 
 
 def check_voltages(facts: Facts) -> None:
-    """Check that all channels are voltages.
+    """Check that all channels have a known unit of voltage.
 
     Raises
     ------
     ValueError
-        If the unit of a channel is unknown, or if the header contains no valid range.
+        If the unit of a channel is not V, mV or uV, or if its range in the header is invalid.
     """
     if names := _with_units({name: f for name, f in facts.items() if not f.is_voltage}):
         raise ValueError(
-            "EEG signals must have the unit uV, mV or V and a valid physical and digital range, "
-            f"got {checks.format_list(names, max_items=5)}. Correct the header. If you know the "
-            "unit of an EDF file, read it with mne.io.read_raw_edf(file, units='uV') and pass the "
-            "Raw object."
+            "EEG signals must have the unit uV, mV or V and a valid physical and digital range in "
+            f"the header. Invalid signals: {checks.format_list(names, max_items=5)}. Correct the "
+            "header. If you know the unit of the signals in an EDF file, you can also read the "
+            "file with mne.io.read_raw_edf(file, units='uV') and pass the Raw object."
         )
 
 
@@ -125,7 +131,7 @@ def _with_units(facts: Facts) -> list[str]:
 
 
 def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
-    """Return the facts, with EEG channels that have no unit of voltage changed to kind "other".
+    """Change EEG channels without a known unit of voltage to kind "other", and report them.
 
     Raises
     ------
@@ -143,7 +149,7 @@ def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
 
 
 def facts_of(chs: Iterable[Mapping[str, Any]]) -> dict[str, ChannelFacts]:
-    """Return the facts about channels by their MNE types and names; ``chs`` as in ``info["chs"]``.
+    """Return the kind of channels by their MNE types and names; ``chs`` as in ``info["chs"]``.
 
     Examples
     --------
@@ -160,7 +166,7 @@ def facts_of(chs: Iterable[Mapping[str, Any]]) -> dict[str, ChannelFacts]:
 
 
 def good_eeg(chs: Iterable[Mapping[str, Any]], bads: Iterable[str]) -> list[str]:
-    """Return the names of EEG channels that are not bad; ``chs`` as in ``mne.Info["chs"]``."""
+    """Return the names of EEG channels that are not in ``bads``; ``chs`` as in ``info["chs"]``."""
     return [name for name, facts in facts_of(chs).items() if facts.is_brain and name not in bads]
 
 
@@ -169,17 +175,17 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
     by_type = [ch for ch in chs if channel_names.is_eeg_by_type(ch)]
     if names := [ch["ch_name"] for ch in by_type if not channel_names.is_eeg(ch)]:
         checks.warn_user(
-            f"{checks.format_list(names)}: the channel type is EEG, but the name indicates another "
-            "signal. These channels are not used. If they are EEG, rename them; otherwise, set "
-            "their channel type."
+            "Channels of type EEG with names that indicate other signals are not used: "
+            f"{checks.format_list(names)}. If they are EEG, rename them with raw.rename_channels. "
+            "Otherwise, set their types with raw.set_channel_types."
         )
 
 
 def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
-    """Set, in place, the types of channels whose kind is from a file header or a BIDS table.
+    """Set the MNE types of channels whose kind is from a file header or a BIDS table, in place.
 
-    Channels that are not EEG get the type "misc". If no channel is EEG, the type is "bio"
-    instead, because types are considered unknown if all channels are "misc".
+    Channels that are not EEG get the type "misc". If no channel is EEG, they get the type "bio"
+    instead: if all channels were "misc", their types would be considered unknown.
     """
     other = "misc" if any(f.is_brain for f in facts.values()) else "bio"
     decided = {name: f for name, f in facts.items() if f.source != "type"}
@@ -190,15 +196,16 @@ def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
 def with_table(
     facts: Facts, bads: Sequence[str], table: Path
 ) -> tuple[dict[str, ChannelFacts], list[str]]:
-    """Return the facts about channels, and the bad channels, according to a BIDS table.
+    """Update the facts about channels, and the list of bad channels, from a BIDS table.
 
-    A channel that is not a voltage, or has the name of another signal, does not become EEG.
-    Channels without a status in the table are bad if they are in ``bads``.
+    A channel that is EEG according to the table does not become EEG if it is not a voltage, or if
+    its name indicates another signal. Channels without a status in the table remain bad if they are
+    in ``bads``.
 
     Raises
     ------
     ValueError
-        If the table cannot be read or is contradictory. The message contains its path.
+        If the table cannot be read or is contradictory. The message contains the path of the table.
     """
     rows, changed = _read_channels_table(table, [*facts]), dict(facts)
     for name, kind in rows["type"].str.lower().dropna().items():
@@ -221,23 +228,25 @@ def _read_channels_table(file: Path, ch_names: Sequence[str]) -> pd.DataFrame:
     rows["status"] = rows["status"].mask(rows["status"].str.startswith("BAD", na=False), "BAD")
     unknown = rows["status"][~rows["status"].isin(["GOOD", "BAD"])].dropna()
     names = checks.format_list([*unknown.index], 5)
-    reason = f"channels.tsv: the status is neither good nor bad: {names}"
+    reason = f"status in channels.tsv is neither good nor bad: {names}"
     cutting.record_excluded("rows", reason, len(unknown), len(rows))
     rows = rows[~rows.reset_index().duplicated().to_numpy()]
     if (duplicated := rows.index[rows.index.duplicated()]).size:
         raise ValueError(
-            f"{file} contains the channel {duplicated[0]!r} twice, with a different type or "
-            "status. Correct or remove one of the rows."
+            f"{file} contains the channel {duplicated[0]!r} twice, with different types or "
+            "statuses. Correct or remove one of the rows."
         )
-    # Rows without a channel are reported if they may refer to an unlisted channel of the recording
-    # by another name, or if they describe brain signals or bad channels.
+    # Rows for channels that the recording does not contain are reported in two cases: the recording
+    # contains channels without a row (which may have another name in the table), or the rows
+    # describe brain signals or bad channels.
     ch_rows = rows.reindex([subjects.normalized(name) for name in ch_names]).set_axis(ch_names)
     unlisted = [name for name in ch_names if subjects.normalized(name) not in rows.index]
     absent = rows[~rows.index.isin([*map(subjects.normalized, ch_names)])]
     if not unlisted:
         absent = absent[absent["type"].str.lower().isin(_BRAIN) | (absent["status"] == "BAD")]
     names = checks.format_list(list(absent.index), 5)
-    reason = f"channels.tsv: no such channel in the recording: {names}"
-    reason += f" (unlisted channels: {checks.format_list(unlisted, 5)})" if unlisted else ""
+    reason = f"in channels.tsv, but not in the recording: {names}"
+    without_row = checks.format_list(unlisted, 5)
+    reason += f"; in the recording, but not in channels.tsv: {without_row}" if unlisted else ""
     cutting.record_excluded("rows", reason, len(absent), len(rows))
     return ch_rows

@@ -1,9 +1,9 @@
 """Cut continuous recordings into windows of fixed length, everywhere or within annotations.
 
 Windows overlap neither gaps of the recording nor annotations that begin with "BAD". MNE marks gaps
-by annotations: "EDGE boundary" and "BAD boundary" between concatenated recordings, "BAD_ACQ_SKIP"
-for a pause of the acquisition. Excluded windows and labels are counted. Class names are stored with
-the windows, as in braindecode.
+with annotations: "EDGE boundary" and "BAD boundary" between concatenated recordings, and
+"BAD_ACQ_SKIP" for a pause of the acquisition. The numbers of excluded windows and labels are
+recorded, see :func:`record_excluded`. Class names are stored with the windows, as in braindecode.
 """
 
 import logging
@@ -24,20 +24,22 @@ log = logging.getLogger(__name__)
 
 
 class ExcludedItem(NamedTuple):
-    """Number of items, such as windows, excluded from a recording for one reason.
+    """Number of items of one kind, such as windows, that were excluded from a recording, and why.
 
     Attributes
     ----------
     what : str
-        Kind of the excluded items: "recordings", "labels", "windows", "signals" or "rows".
+        Kind of the excluded items: "recordings", "labels", "windows", "signals", or "rows" of a
+        BIDS table.
     why : str
-        Reason why they are excluded.
+        Reason why the items were excluded.
     number : int
         Number of excluded items.
     of : int
         Total number of items of this kind in the recording.
     is_requested : bool
-        Whether the user requested the exclusion, so that no warning or error is needed.
+        Whether the user requested the exclusion, for example with "BAD" annotations. If True,
+        neither a warning nor an error is needed.
     """
 
     what: str
@@ -55,7 +57,7 @@ _EXCLUDED_ITEMS: ContextVar[list[ExcludedItem] | None] = ContextVar("_EXCLUDED_I
 
 @contextmanager
 def collect_excluded_items() -> Iterator[list[ExcludedItem]]:
-    """Collect the items that are excluded by functions called in this context.
+    """Collect the items that are excluded by functions called inside this context manager.
 
     Examples
     --------
@@ -76,7 +78,10 @@ def collect_excluded_items() -> Iterator[list[ExcludedItem]]:
 def record_excluded(
     what: str, why: str, number: int, of: int, *, is_requested: bool = False
 ) -> None:
-    """Record that items of a recording are excluded, see :class:`ExcludedItem`."""
+    """Record that items of a recording are excluded; the parameters are those of ExcludedItem.
+
+    Outside of :func:`collect_excluded_items`, the exclusion is only logged.
+    """
     excluded_items = _EXCLUDED_ITEMS.get()
     if number and excluded_items is not None:
         excluded_items.append(ExcludedItem(what, why, int(number), int(of), is_requested))
@@ -84,13 +89,20 @@ def record_excluded(
         log.info("Excluded: %d of %d %s (%s).", number, of, what, why)
 
 
-#: Tolerance in seconds for rounded times and for labels that are slightly shorter than a window.
+#: Tolerance in seconds for rounded times, and for labels that are slightly shorter than a window.
 #: FIF files store times in single precision, with a resolution of 4 ms after nine hours.
 ROUNDING = 4e-3
 
 
 def holds_a_window(duration: float, seconds: float) -> bool:
-    """Return whether a segment is as long as a window, up to rounding; both in seconds.
+    """Return whether a segment is at least as long as a window, within the tolerance ROUNDING.
+
+    Parameters
+    ----------
+    duration : float
+        Duration of the segment in seconds.
+    seconds : float
+        Length of a window in seconds.
 
     Examples
     --------
@@ -119,9 +131,9 @@ def fixed_windows(
         Length of a window in seconds.
     target : int | ndarray | callable
         One target for all windows; an array with the target of each window, including windows that
-        are excluded because of an annotation; or a function that returns this array. The function
-        receives the start and stop times of all windows in seconds, as two arrays of shape
-        (n_windows,). For the estimators, -1 marks an unlabeled window.
+        will be excluded because of a "BAD" annotation; or a function that returns this array. The
+        function receives the start and stop times of all windows in seconds, as two arrays of shape
+        (n_windows,). The target -1 marks an unlabeled window.
 
     Returns
     -------
@@ -132,7 +144,7 @@ def fixed_windows(
     Raises
     ------
     ValueError
-        If ``seconds`` is not positive.
+        If ``seconds`` is not positive, or shorter than one sample.
 
     Examples
     --------
@@ -148,7 +160,10 @@ def fixed_windows(
     check_positive(seconds=seconds)
     length = round(seconds * raw.info["sfreq"])  # in samples
     if not length:
-        raise ValueError(f"seconds={seconds} is shorter than one sample. Use longer windows.")
+        raise ValueError(
+            f"Windows must contain at least one sample, got seconds={seconds} at a sampling rate "
+            f"of {raw.info['sfreq']:g} Hz. Use longer windows."
+        )
     segments = continuous_segments(raw)
     segment_starts = [np.arange(start, stop - length + 1, length) for start, stop in segments]
     if not sum(map(len, segment_starts)):
@@ -179,7 +194,7 @@ def _good_windows(
         }
     )
     good = are_good(raw, starts, starts + length)
-    reason = 'in a gap or in an annotation that begins with "BAD"'
+    reason = 'overlapping a gap or an annotation that begins with "BAD"'
     record_excluded("windows", reason, np.sum(~good), len(good), is_requested=True)
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
 
@@ -187,23 +202,25 @@ def _good_windows(
 def event_windows(
     raw: mne.io.BaseRaw, mapping: Mapping[str, int], seconds: float = 30.0
 ) -> EEGWindowsDataset | None:
-    """Cut the annotated segments of a recording into windows that do not overlap.
+    """Cut the annotated segments of a recording into consecutive windows of equal length.
 
-    Windows that contain a gap, or overlap an annotation that begins with "BAD", are excluded.
+    Each annotation is cut from its onset, and an incomplete window at its end is dropped. Windows
+    that overlap a gap, or an annotation that begins with "BAD", are excluded.
 
     Parameters
     ----------
     raw : Raw
         Continuous recording with annotations.
     mapping : mapping of str to int
-        Target by annotation description. Annotations with other descriptions are ignored.
+        Target for each annotation description. Annotations with other descriptions are ignored.
     seconds : float
         Length of a window in seconds.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Windows; None if no annotation is as long as a window, or if all windows are excluded.
+        Windows. None if no annotation in ``mapping`` is at least as long as a window, or if all
+        windows are excluded.
 
     Examples
     --------
@@ -249,13 +266,13 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
     windows : EEGWindowsDataset | WindowsDataset
         Windows of a recording; changed in place.
     classes : sequence of str | mapping of str to int
-        Class names of the targets 0, 1, ..., or a mapping of class names to targets. If empty,
-        nothing is stored.
+        Class names in the order of the targets 0, 1, ..., or a mapping of class names to targets.
+        If empty, nothing is stored.
 
     Returns
     -------
     EEGWindowsDataset | WindowsDataset
-        ``windows`` itself.
+        The same object as ``windows``.
 
     Examples
     --------
@@ -280,8 +297,8 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
 def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     """Split a recording into the segments between its gaps.
 
-    A recording without gaps is returned unchanged. Segments have the measurement info of the
-    recording, but no annotations.
+    If the recording has no gaps, it is the only segment and is returned unchanged. Otherwise,
+    segments have the measurement info of the recording, but no annotations.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Inspect recordings before they are read: channels shared by all recordings, and line frequency.
+"""Inspect recordings before they are read: find their shared channels and the line frequency.
 
-All windows must have the same channels, and the average reference depends on the channels.
-Therefore, the channels are selected once for all recordings: the scalp electrodes shared by all
-recordings.
+All windows must have the same channels, and an average reference must be computed from the same
+channels in all recordings. Therefore, the scalp electrodes shared by all recordings are selected
+before the first recording is read.
 """
 
 import logging
@@ -19,7 +19,8 @@ from braindecode_pars.recordings.loading import table_text
 
 log = logging.getLogger(__name__)
 
-#: Maximum proportion of recordings with too few channels that are ignored in the selection.
+#: Recordings with too few channels are ignored in the selection of channels if they make up at most
+#: this proportion of all recordings.
 _MAX_IGNORED = 0.25
 
 
@@ -28,12 +29,14 @@ def shared_channels(
 ) -> tuple[list[str], bool]:
     """Select the scalp electrodes shared by all recordings.
 
-    Channel names that refer to the same electrode are equivalent, regardless of reference and
-    order. Channels that are marked as bad count as missing. If most channels do not have names of
-    the 10-05 system, as in caps with numbered electrodes, all EEG channels shared by the recordings
-    are selected. A channel is usual if at least half of the recordings contain it. Recordings with
-    fewer than half of the usual channels are ignored if they make up at most a quarter of all
-    recordings.
+    Different names of the same electrode, such as ``T3`` and ``T7``, are equivalent. The reference
+    in a name and the order of the channels do not matter. Channels that are marked as bad count as
+    missing. If most channels do not have names of the 10-05 system, as in caps with numbered
+    electrodes, all EEG channels shared by the recordings are selected.
+
+    Channels that at least half of the recordings contain are called usual channels. Recordings with
+    fewer than half of the usual channels are ignored in the selection if they make up at most a
+    quarter of all recordings.
 
     Parameters
     ----------
@@ -43,14 +46,16 @@ def shared_channels(
         Whether the recordings will be re-referenced to the average of the selected channels. If
         True, bipolar channels such as ``Fpz-Cz`` are selected only if there are no other channels.
     verbose : int
-        If 1, log the excluded channels, unless a warning lists them. If 0, log nothing.
+        If 1, log the excluded channels, unless they are already listed in a warning. If 0, log
+        nothing.
 
     Returns
     -------
     names : list of str
-        Names and order of the selected channels in the first recording that contains all of them.
+        Selected channels, with the names and in the order of the first recording that is not
+        ignored.
     are_all : bool
-        Whether the selected channels are all EEG channels of the recordings.
+        Whether the recordings contain no EEG channels other than the selected channels.
 
     Raises
     ------
@@ -60,8 +65,9 @@ def shared_channels(
     Warns
     -----
     UserWarning
-        If an electrode is excluded because it is missing in some recordings, or if the type and
-        the name of a channel are contradictory. The message contains a table of excluded channels.
+        If an electrode is excluded because it is missing in some recordings, or if a channel has
+        the type EEG but the name of another signal. The message contains a table of excluded
+        channels.
 
     Examples
     --------
@@ -98,7 +104,7 @@ def shared_channels(
     unnamed = (channels["why"] == channel_names.UNKNOWN) & ~channels.index.str.contains("-")
     if (wanted & usual).sum() <= (unnamed & usual).sum():
         wanted = has_channel.any(axis=1)
-    # Ignore recordings with few of the usual channels, and select the channels of all others.
+    # Ignore recordings with few of the usual channels. Select the channels shared by all others.
     n_usual = has_channel[wanted & usual].sum()
     is_ignored = n_usual < (wanted & usual).sum() / 2
     is_ignored &= is_ignored.mean() <= _MAX_IGNORED
@@ -106,17 +112,18 @@ def shared_channels(
     exclusions = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
         raise ValueError(
-            f"The {len(infos)} recordings share no EEG channel. Pass the names of the "
-            "channels to use (channels=, --channel), or exclude recordings."
+            f"No EEG channel is shared by all recordings ({len(infos)}). Exclude the recordings "
+            "with different channels, or pass the channels to use (channels=, --channel); "
+            "recordings without these channels cannot be used."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
             f"Channels of the recordings:{exclusions}"
         )
     shared_rows = table[(table["recording"] == int(is_ignored.argmin())) & table["key"].map(shared)]
     names = shared_rows["name"].tolist()
     text = (
-        f"{(~is_ignored).sum()} of {len(infos)} recordings share {len(names)} "
-        f"channel{'s' if len(names) != 1 else ''}: {checks.format_list(names, 20)}"
-        f"{', which are re-referenced to their average' if average else ''}. "
+        f"Using the {len(names)} channel{'s' if len(names) != 1 else ''} shared by "
+        f"{(~is_ignored).sum()} of {len(infos)} recordings: {checks.format_list(names, 20)}"
+        f"{' (re-referenced to the average of these channels)' if average else ''}. "
         f"Excluded channels:{exclusions}"
     )
     if (wanted & ~shared).any() or (channels["why"] == channel_names.NAME_CONTRADICTS_TYPE).any():
@@ -127,13 +134,13 @@ def shared_channels(
 
 
 def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n: int) -> str:
-    """Format a table of excluded channels: names, number of recordings, and reason."""
+    """Format a table of excluded channels: names, number of recordings with them, and reason."""
     unshared_rows = table[~table["key"].map(shared)]
     channels = unshared_rows.groupby("key", sort=False).agg(
         name=("name", "first"), n=("recording", "nunique"), good=("is_good", "sum")
     )
     channels["why"] = why[channels.index]
-    missing = [f"missing or marked as bad in {n - good}" for good in channels["good"]]
+    missing = [f"missing or marked as bad in {n - good} of {n}" for good in channels["good"]]
     channels["why"] = channels["why"].where(channels["why"] != "", missing)
     groups = []
     for (count, reason), group in channels.groupby(["n", "why"], sort=False):
@@ -144,13 +151,14 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
 
 #: Possible line frequencies in Hz.
 LINE_FREQUENCIES = (50.0, 60.0)
-#: Maximum number of recordings that are inspected for line noise (approximately).
+#: Approximate maximum number of recordings that are inspected for line noise.
 N_INSPECTED_RECORDINGS = 10
 #: Duration in seconds of the segment of a recording that is inspected.
 _SECONDS = 30.0
-#: Minimum power of a peak relative to neighboring frequencies, in decibels.
+#: Minimum power of a spectral peak relative to neighboring frequencies, in decibels.
 _PEAK = 10.0
-#: Power relative to neighboring frequencies below which there is no peak, in decibels.
+#: If the power relative to neighboring frequencies is lower than this, there is no spectral peak.
+#: In decibels.
 _NO_PEAK = 3.0
 
 
@@ -160,13 +168,14 @@ def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     Parameters
     ----------
     raw : Raw
-        Recording. 30 seconds in the middle of the recording are read.
+        Recording. Only the 30 seconds in the middle are read.
 
     Returns
     -------
     dict of float to float
-        Power ratio in decibels at 50 Hz and 60 Hz, as the median over EEG channels. Frequencies
-        that are too close to the Nyquist frequency, or above it, are omitted.
+        Power at 50 Hz and at 60 Hz relative to neighboring frequencies, in decibels: the median
+        over EEG channels. Frequencies above the Nyquist frequency, or at most 2 Hz below it, are
+        omitted.
 
     Examples
     --------
@@ -182,7 +191,8 @@ def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
     sfreq, middle = raw.info["sfreq"], raw.n_times // 2
     start, stop = (round(middle + side * _SECONDS / 2 * sfreq) for side in (-1, 1))
     eeg = channel_facts.good_eeg(raw.info["chs"], bads=())
-    places = [raw.ch_names.index(name) for name in eeg]  # a name may also be a type
+    # Indices, because MNE would take a channel name such as "eeg" for a channel type.
+    places = [raw.ch_names.index(name) for name in eeg]
     signals = raw.get_data(places, max(start, 0), min(stop, raw.n_times), verbose="error")
     freqs, power = welch(signals, sfreq, nperseg=min(round(4 * sfreq), signals.shape[1]))
     power = power[power.min(axis=1) > 0]  # without flat channels
@@ -199,7 +209,7 @@ def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
 def warn_of_line_frequency(
     peaks: Sequence[Mapping[float, float]], mains: float, sfreq: float
 ) -> None:
-    """Warn if the line frequency differs from the notch filter in most recordings.
+    """Warn if most recordings have line noise at a frequency other than that of the notch filter.
 
     Parameters
     ----------
@@ -208,7 +218,7 @@ def warn_of_line_frequency(
     mains : float
         Frequency of the notch filter in Hz.
     sfreq : float
-        New sampling rate in Hz. Frequencies at or above its Nyquist frequency are ignored.
+        New sampling rate in Hz. Line frequencies at or above its Nyquist frequency are ignored.
 
     Examples
     --------

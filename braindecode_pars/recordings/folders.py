@@ -1,4 +1,4 @@
-"""Search a folder for recordings and the files that belong to them; report unused files."""
+"""Search a folder for recordings and the files that belong to them, and report unused files."""
 
 import glob
 import re
@@ -15,11 +15,13 @@ _OTHER_ENDINGS = (
     *(".gdf", ".cnt", ".mff", ".nwb", ".eeg", ".rec", ".ahdr", ".nedf", ".cdt", ".lay", ".trc"),
     *(".xdf", ".mefd", ".nxe", ".e"),
 )
-#: File names of recordings, archives and incomplete downloads: P01.edf.bz2, P01.edf.part.
+#: File names of recordings in any format, and of archives and incomplete downloads of recordings,
+#: such as P01.edf.bz2 and P01.edf.part.
 _RECORDING = re.compile(
     rf"({'|'.join(map(re.escape, (*search.ENDINGS, *_OTHER_ENDINGS)))})([\W_].*)?$", re.IGNORECASE
 )
-#: Files of at least this size in bytes are reported if they are not read, whatever their extension.
+#: Files of at least this size in bytes are reported if they are not read, regardless of their
+#: extension. If the median size of the recordings is smaller, that size is used instead.
 _LARGE = 1_000_000
 #: Endings of the BIDS tables that are read.
 _TABLES = tuple(f"_{name}.tsv" for name in side_tables.TABLES)
@@ -38,15 +40,15 @@ def recordings_below(root: Path) -> list[Path]:
     FileNotFoundError
         If ``root`` is not a folder, or contains no recording.
     ValueError
-        If two headers refer to the same signal file.
+        If two header files refer to the same signal file.
 
     Warns
     -----
     UserWarning
         If the folder contains files that are not read: files named like a recording, such as epochs
-        or unsupported formats; files as large as a recording (at least the median size, or one
-        megabyte); and BIDS tables whose names match no recording. If a header refers to files with
-        a different name.
+        or unsupported formats; files as large as a recording (at least the median size of the
+        recordings, or at least one megabyte); or BIDS tables whose names match no recording. If a
+        header file refers to signal files with a different name.
     """
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")
@@ -60,12 +62,13 @@ def recordings_below(root: Path) -> list[Path]:
     named = [file for file in files if _RECORDING.search(file.name)]  # includes other formats
     used_files = {file.absolute() for file in chain(*parts)}
     for recording in named:
-        with suppress(ValueError):  # of ambiguous tables; reading the recording raises the error
+        with suppress(ValueError):  # ambiguous tables raise this error when the recording is read
             used_files.update(map(Path.absolute, _tables_and_labels(recording)))
     # Files whose names begin with the name or the BIDS entities of a recording belong to it.
     starts = {str(file.with_name(f"{file.stem}.")) for file in recordings}
     starts |= {str(file).removesuffix(f"eeg{file.suffix}") for file in recordings}
-    # BIDS tables may have names without a recording: sub-01_run-01_events.tsv of sub-01_run-1.
+    # The name of a BIDS table may match no recording, as sub-01_run-01_events.tsv in a folder with
+    # sub-01_run-1_eeg.edf. Such tables are reported.
     with_tables = {folder for file in named for folder in file.parents}
     unread = [
         file.relative_to(root).as_posix()
@@ -81,11 +84,11 @@ def recordings_below(root: Path) -> list[Path]:
     ]
     text = (
         f"Files in {root} that are not read ({len(unread)}): "
-        f"{checks.format_list(unread, max_items=8) or 'none'}. Only continuous recordings are read "
-        f"({', '.join(search.ENDINGS)}), and BIDS tables whose names match a recording. Unpack "
-        "archives. Rename EDF files with another extension, such as .rec, to .edf. Save "
-        "annotations as a table. If MNE supports the format of a file, convert it with "
-        "mne.io.read_raw(file).save('P01_raw.fif')."
+        f"{checks.format_list(unread, max_items=8) or 'none'}. Only continuous recordings "
+        f"({', '.join(search.ENDINGS)}) and BIDS tables whose names match a recording are read. If "
+        "any of these files are needed: unpack archives; rename EDF files with another extension, "
+        "such as .rec, to .edf; save annotations as a table; or, if MNE supports the format of a "
+        "file, convert it with mne.io.read_raw(file).save('P01_raw.fif')."
     )
     if not recordings:
         raise FileNotFoundError(f"{root} contains no recording. {text}")
@@ -99,7 +102,7 @@ def _size(file: Path) -> int:
 
 
 def _is_copy(file: Path, root: Path) -> bool:
-    """Return whether a file is in a folder of copies of a BIDS dataset, such as derivatives."""
+    """Return whether a file is in a BIDS folder that may contain copies, such as derivatives."""
     above = (part for part in file.relative_to(root).parents if part.name in _COPIES)
     return any(
         (beside := root / part.parent).joinpath("dataset_description.json").exists()

@@ -1,8 +1,13 @@
 """Read the labels of recordings from annotations, tables or file names, and map them to classes.
 
-Labels are read from the annotations of a recording; from a separate file of each recording, see
-``LABEL_SOURCES``; from a table with one row per labeled segment, per file or per subject; or from
-the paths of the files. The labels are converted to annotations with the class names. From these
+Labels are read from one of four sources:
+
+- the annotations in the recording;
+- a label file next to each recording, in one of the formats in ``LABEL_SOURCES``;
+- a table with one row per labeled segment, per recording or per subject;
+- the paths of the recordings.
+
+The labels are converted to annotations with the class names as descriptions. From these
 annotations, :func:`~braindecode_pars.recordings.cutting.event_windows` creates windows.
 """
 
@@ -26,13 +31,13 @@ from braindecode_pars.windows import marks
 
 log = logging.getLogger(__name__)
 
-#: Function that returns the recording, with or without its signals.
+#: Function without arguments that opens a recording, with or without its signals.
 Opener: TypeAlias = Callable[[], mne.io.BaseRaw]
 
 #: Default length of a window in seconds.
 SECONDS = 30.0
-#: Minimum duration of labels in seconds to be used as the length of windows. Shorter durations are
-#: probably in another unit.
+#: Minimum duration in seconds that can become the default length of windows. If all labels are
+#: shorter, their durations are probably not in seconds.
 _MIN_DURATION = 0.1
 
 #: Source of the labels, see :func:`datasets.folder.load <braindecode_pars.datasets.folder.load>`.
@@ -43,12 +48,13 @@ Labels: TypeAlias = (
 
 @dataclass(frozen=True)
 class LabeledFile(loading.Recording):
-    """Path of a recording with its labeled segments, and its subject if the labels contain it.
+    """Path of a recording, its labels from a table or path, and its subject if the source has it.
 
-    ``segments`` has the columns ``onset`` and ``duration`` in seconds, and ``label``. If the onset
-    is NaN, the segment is the whole recording. If the duration is 0, the segment is one window.
-    ``segments`` is None if the labels are in the annotations of the recording, and empty if a table
-    contains only empty labels for the recording.
+    ``segments`` contains one row per labeled segment of the recording, with the columns ``onset``
+    and ``duration`` in seconds, and ``label``. If the onset is NaN, the label applies to the whole
+    recording. If the duration is 0, the label applies to one window. ``segments`` is None if the
+    labels are in the annotations of the recording, and empty if a table contains only empty labels
+    for the recording.
     """
 
     segments: pd.DataFrame | None = None
@@ -62,7 +68,9 @@ def labels_of_files(
     subject_of: Callable[[Path], Any] = lambda file: None,
     labels_from: str | None = None,
 ) -> list[LabeledFile]:
-    """Read the labels of files from a table or from the paths, unless they are in annotations.
+    """Read the labels of all recordings from a table or from their paths.
+
+    If the labels are in the annotations of the recordings, they are not read yet.
 
     Parameters
     ----------
@@ -75,23 +83,24 @@ def labels_of_files(
     column : str
         Column of the table that contains the labels.
     subject_of : callable
-        Function that returns the subject of a file, for a table with one row per subject.
+        Function that returns the subject of a recording. Required for a table with one row per
+        subject.
     labels_from : str | None
-        Regular expression for labels in paths, see :func:`labels_in_paths`.
+        Regular expression that matches the label in a path, see :func:`labels_in_paths`.
 
     Returns
     -------
     list of LabeledFile
-        Labels of the files that have a row in the table or a matching path, sorted by path. If the
-        labels are in annotations, all files, without segments.
+        Recordings that have a row in the table, or whose path matches ``labels_from``, sorted by
+        path. If the labels are in annotations, all recordings, with None as ``segments``.
 
     Raises
     ------
     TypeError
-        If ``labels`` has another type, or is a set, which has no order.
+        If ``labels`` has an unsupported type, or is a set, which has no order.
     ValueError
-        If the labels of a file are ambiguous, if ``column`` is passed for labels that are not in a
-        table, or if both ``labels`` and ``labels_from`` are passed.
+        If the table lacks a column or is contradictory, if ``column`` is passed for labels that are
+        not in a table, or if both ``labels`` and ``labels_from`` are passed.
 
     Examples
     --------
@@ -107,8 +116,8 @@ def labels_of_files(
     if (column != "label" and not is_table) or (labels_from and labels is not None):
         raise ValueError(
             f"Pass only one source of labels, got labels={labels!r} (--labels), label_column="
-            f"{column!r} (--label-column, only for a table) and labels_from={labels_from!r} "
-            "(--labels-from)."
+            f"{column!r} (--label-column) and labels_from={labels_from!r} (--labels-from). Pass "
+            "label_column only if labels is a table."
         )
     if labels_from is not None:
         return labels_in_paths(labels_from, root, files)
@@ -128,8 +137,8 @@ def labels_of_files(
         raise ValueError(
             f"{where} must have a column {' or '.join(map(repr, keys))}, and the column {column!r} "
             f"with the labels, got the columns {checks.format_list([*map(repr, table)])}. Rename "
-            "the columns, or pass the name of the column with the labels as label_column "
-            "(--label-column)."
+            "the columns. If only the column with the labels has another name, you can also pass "
+            "its name as label_column (--label-column)."
         )
     table = table.assign(label=[*map(label_text, table[column])])
     if key == "file":
@@ -150,15 +159,16 @@ def classes_and_targets(
     Parameters
     ----------
     labels : list | dict | str | path | DataFrame | None
-        Source of the labels: a string, path or DataFrame for labels in a table or in file names;
-        for labels in annotations, the descriptions of the annotations to use, or None.
+        Source of the labels. A string, path or DataFrame means that the labels are in a table or in
+        file names. A list or dict contains the descriptions of the annotations to use. If None,
+        suitable annotations are selected by their durations.
     classes : list of str | mapping of str to str | None
-        As in :func:`classes_of_labels`.
+        Labels to use, or the class of each label, as in :func:`classes_of_labels`.
     durations : mapping of str to list of float
-        Result of :func:`durations_in`.
+        Durations of the labels in seconds, as returned by :func:`durations_in`.
     seconds : float | None
-        Length of a window in seconds. If None, use 30 s; if all labels have the same duration, and
-        it is shorter than 30 s, use this duration.
+        Length of a window in seconds. If None, use 30 s, or the duration of the labels if all of
+        them have the same duration and are shorter than 30 s.
 
     Returns
     -------
@@ -172,8 +182,8 @@ def classes_and_targets(
     Raises
     ------
     ValueError
-        If there are no labels, if all labels are shorter than a window, or if ``classes`` is passed
-        for labels in annotations.
+        If there are no labels, if all labels are shorter than a window, if a class has the name of
+        a gap or a bad segment, or if ``classes`` is passed for labels in annotations.
 
     Examples
     --------
@@ -187,8 +197,8 @@ def classes_and_targets(
         names = classes_of_labels(durations, classes)
     elif classes is not None:
         raise ValueError(
-            "classes requires labels in a table or in file names, but the labels are in "
-            "annotations. Pass labels={description: class} instead."
+            "The argument classes can only be used for labels in a table or in file names, but the "
+            "labels are in annotations. Pass labels={description: class} instead."
         )
     elif isinstance(labels, Mapping):
         names = {label_text(label): label_text(name) for label, name in labels.items()}
@@ -203,11 +213,11 @@ def classes_and_targets(
     names = {label: name for label, name in names.items() if label and name}  # "" for NaN or None
     if reserved := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
         raise ValueError(
-            f"A class must not be named {reserved[0]!r}, because such names mark bad segments or "
-            f"gaps. Pass another class name, for example {{{reserved[0]!r}: 'poor'}}."
+            f"A class must not be named {reserved[0]!r}, because MNE marks bad segments and gaps "
+            f"with such names. Pass another class name, for example {{{reserved[0]!r}: 'poor'}}."
         )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
-    log.info("Classes of the targets 0, 1, ...: %s.", ", ".join(targets))
+    log.info("Classes, in the order of the targets 0, 1, ...: %s.", ", ".join(targets))
     return names, targets, _length(durations, names, seconds)
 
 
@@ -221,35 +231,38 @@ def _length(
         return length
     shortest, longest = values.min(), values.max()
     if seconds is None and longest - shortest <= cutting.ROUNDING and shortest >= _MIN_DURATION:
-        log.info("Using windows of %g s, because every label lasts %g s.", shortest, shortest)
+        log.info("Using windows of %g s, because all labels last %g s.", shortest, shortest)
         return round(float(shortest), 3) or float(shortest)
     raise ValueError(
-        f"All labels are shorter than a window of {length:g} s: {len(values)} labels last "
-        f"{shortest:g} to {longest:g} s (median {np.median(values):g} s). Pass a shorter "
-        "window_seconds (--window-seconds), or correct the durations, which must be in seconds."
+        f"All labels are shorter than a window of {length:g} s. Their durations, which must be in "
+        f"seconds, are {shortest:g} to {longest:g} s (number of labels: {len(values)}, median: "
+        f"{np.median(values):g} s). Pass a shorter window_seconds (--window-seconds), or correct "
+        "the durations."
     )
 
 
 def _check_ordered(name: str, labels: Any) -> None:
-    """Check that labels are a list or a dict, because the order of a set is not reproducible."""
+    """Check that labels are in a list or a dict. The order of a set would not be reproducible."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(
-            f"{name} must be a list in the order of the targets, or a dict, got {labels!r}."
+            f"{name} must be a list in the order of the targets 0, 1, ..., or a dict, got "
+            f"{labels!r}."
         )
 
 
 def classes_of_labels(
     file_labels: Iterable[str], classes: Sequence[str] | Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Map the labels of the files to classes.
+    """Map the labels in a table or in file names to classes.
 
     Parameters
     ----------
     file_labels : iterable of str
-        Labels of the files.
+        All labels that occur.
     classes : list of str | mapping of str to str | None
-        Labels to use, or a mapping of labels to classes. If None, each label is a class; classes
-        are in alphabetical order, or sorted by value if all labels are numbers.
+        Labels to use, each of which is a class, or a mapping of labels to classes. If None, each
+        label is a class; classes are in alphabetical order, or sorted by value if all labels are
+        numbers.
 
     Returns
     -------
@@ -261,7 +274,7 @@ def classes_of_labels(
     TypeError
         If ``classes`` is a set or a string.
     ValueError
-        If ``classes`` is empty, or contains a label that does not occur in the files.
+        If ``classes`` is empty, or contains a label that is not in ``file_labels``.
 
     Examples
     --------
@@ -283,21 +296,23 @@ def classes_of_labels(
     absent = [label for label in chosen if label not in labels]
     if absent or not chosen:
         raise ValueError(
-            f"classes must contain at least one label, and only available labels "
-            f"({', '.join(map(repr, labels))}), got {', '.join(map(repr, absent)) or 'no label'}."
+            f"classes must contain at least one label, and only labels that occur in the data "
+            f"({', '.join(map(repr, labels))}), got {', '.join(map(repr, absent)) or 'no label'}. "
+            "Correct classes."
         )
     return chosen
 
 
 def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[Path | None]:
-    """Return the file of each row of a table with a column "file"; None if there is no such file.
+    """Return the recording of each row of a table with a column "file"; None if it does not exist.
 
-    The column contains file names, or the last parts of the paths, with or without the extension.
+    The column contains file names, or the last parts of paths, such as "P01/rest.edf". The file
+    extension may be omitted.
 
     Raises
     ------
     ValueError
-        If a name matches two files.
+        If an entry in the column matches two files.
     """
     known: dict[str, list[Path]] = {}
     for file in files:
@@ -312,19 +327,19 @@ def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[
         if len(candidates) > 1:
             raise ValueError(
                 f"{where} contains the file name {name!r}, which matches both {candidates[0]} and "
-                f"{candidates[1]}. Add the folder to the file name."
+                f"{candidates[1]}. Write the folder or the file extension in the table as well."
             )
         named += candidates
     return named
 
 
 def _labels_by_file(table: pd.DataFrame, files: Sequence[Path], where: str) -> list[LabeledFile]:
-    """Return the labels of files from a table with a column of file names."""
+    """Return the labels of recordings from a table with a column of file names."""
     named = files_named(table, files, where)
     if absent := [name for name, file in zip(table["file"], named, strict=True) if file is None]:
         raise ValueError(
             f"{where} contains the file name {label_text(absent[0])!r}, but the folder contains no "
-            "such recording. Correct or remove the row."
+            "recording with this name. Correct or remove the row."
         )
     onsets, durations = side_tables.times_in(table, where)
     rows = table.assign(file=named, onset=onsets, duration=np.nan_to_num(durations))
@@ -348,9 +363,9 @@ def _labels_by_subject(
     where: str,
     subject_of: Callable[[Path], Any],
 ) -> list[LabeledFile]:
-    """Return the labels of files from a table with one row per subject.
+    """Return the labels of recordings from a table with one row per subject.
 
-    Subjects with an empty label are excluded.
+    Recordings of subjects without a row are omitted.
     """
     label_of = loading.by_subject(zip(names, labels, strict=True), where)
     file_subjects = [subject_of(file) for file in files]
@@ -358,19 +373,20 @@ def _labels_by_subject(
     rows = pd.DataFrame(dict(file=files, label=file_labels)).dropna()
     if rows.empty:
         raise ValueError(
-            f"{where} contains no row for the subjects of the recordings "
+            f"{where} contains no row for any subject of the recordings "
             f"({checks.format_list([*map(str, dict.fromkeys(file_subjects))])}), only rows for "
-            f"{checks.format_list([*map(str, names)], max_items=5)}. Correct the names, or pass "
-            "subject (--subject), a regular expression that matches the subject in a path."
+            f"{checks.format_list([*map(str, names)], max_items=5)}. Correct the subjects in the "
+            "table. If the subjects of the recordings are wrong, pass subject (--subject), a "
+            "regular expression that matches the subject in a path."
         )
     return _labeled_files(rows.assign(onset=np.nan, duration=0.0))
 
 
 def _labeled_files(rows: pd.DataFrame) -> list[LabeledFile]:
-    """Return the labels of files from a table with one row per labeled segment.
+    """Group a table with one row per labeled segment by recording.
 
     The table has the columns ``file``, ``label``, ``onset``, ``duration`` and, optionally,
-    ``subject``. Empty labels are ignored.
+    ``subject``. Rows with an empty label are ignored.
     """
     labeled_files = []
     for file, table in rows.groupby("file"):
@@ -381,7 +397,7 @@ def _labeled_files(rows: pd.DataFrame) -> list[LabeledFile]:
 
 
 def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[LabeledFile]:
-    """Extract labels, and optionally subjects, from file paths by a regular expression.
+    """Extract labels, and optionally subjects, from file paths with a regular expression.
 
     Parameters
     ----------
@@ -396,7 +412,7 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     Returns
     -------
     list of LabeledFile
-        Labels of the files that match, sorted by path.
+        Recordings whose path matches, with their label, sorted by path.
 
     Raises
     ------
@@ -416,9 +432,9 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
     names = [name for name in ("subject", "label") if name in expression.groupindex]
     if "label" not in names:
         raise ValueError(
-            f"labels_from={pattern!r} must have a group named label. Pass for example "
-            "'(?P<subject>[^_/]+)_(?P<label>[^_.]+)', or '_(?P<label>[^_.]+)' if the paths do not "
-            "contain the subject."
+            f"labels_from={pattern!r} must have a group named label, which matches the label in "
+            "the path of a file. Pass, for example, '(?P<subject>[^_/]+)_(?P<label>[^_.]+)' for "
+            "files such as P01_rest.edf, or '_(?P<label>[^_.]+)' to match only the label."
         )
     paths = [subjects.normalized(file.relative_to(root).as_posix()) for file in files]
     rows = pd.Series(paths).str.extract(expression)[names].map(label_text)
@@ -429,10 +445,10 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw | None = None, segments: pd.DataFrame | None = None
 ) -> mne.Annotations:
-    """Return the labels of a recording from its label file, or otherwise from its annotations.
+    """Return the labels of a recording as annotations, from its label file or its annotations.
 
-    The first file of ``LABEL_SOURCES`` that exists is read. If there is none, the annotations of
-    the recording are returned. Onsets are in seconds relative to the first sample.
+    The first label file in ``LABEL_SOURCES`` that exists is read. If there is none, the annotations
+    in the recording are returned. Onsets are in seconds relative to the first sample.
 
     Parameters
     ----------
@@ -441,8 +457,8 @@ def annotations_of(
     raw : Raw | None
         The opened recording. If None, the header of ``file`` is read if necessary.
     segments : DataFrame | None
-        Labeled segments of a table. If both ``segments`` and ``raw`` are passed, only the segments
-        are returned, as annotations.
+        Labels of this recording from a table or its path, see :class:`LabeledFile`. If both
+        ``segments`` and ``raw`` are passed, only these labels are returned.
 
     Raises
     ------
@@ -468,7 +484,7 @@ def annotations_of(
 
 
 def _delayed(annotations: mne.Annotations, seconds: float) -> mne.Annotations:
-    """Return annotations with the delay added to the onsets, and without channel names."""
+    """Return annotations with ``seconds`` added to the onsets, and without channel names."""
     # EDF+ appends the channel of an annotation to its text, as in "Spike@@C3".
     texts = [label_text(text.partition("@@")[0]) for text in annotations.description]
     return mne.Annotations(annotations.onset + seconds, annotations.duration, texts)
@@ -485,9 +501,10 @@ def read_events(table: Path, open_recording: Opener) -> mne.Annotations:
 
 
 def find_hypnogram(recording: Path) -> Path | None:
-    """Return the hypnogram file of a Sleep-EDF recording; None if there is none.
+    """Return the hypnogram file of a recording of Sleep-EDF; None if there is none.
 
-    For example, SC4001EC-Hypnogram.edf belongs to SC4001E0-PSG.edf. The last letter is the scorer.
+    For example, SC4001EC-Hypnogram.edf belongs to SC4001E0-PSG.edf. The eighth character of the
+    name of a hypnogram identifies the scorer, so it is not compared.
     """
     if not re.fullmatch(r"\w{8}-PSG\.edf", recording.name):
         return None
@@ -495,32 +512,33 @@ def find_hypnogram(recording: Path) -> Path | None:
 
 
 def read_hypnogram(hypnogram: Path, open_recording: Opener) -> mne.Annotations:
-    """Return the sleep stages of a hypnogram file, relative to the start of the recording.
+    """Return the sleep stages of a hypnogram file, with onsets relative to the recording.
 
-    The hypnogram file and the recording have separate start dates and times. Dates are often
-    changed for privacy, or are the date of the next morning. Therefore, only the times of day are
-    compared if the hypnogram would begin after the end of the recording, or more than 12 hours
-    before its start.
+    The hypnogram file and the recording each contain their start date and time. Dates are often
+    changed for privacy, or are the date of the next morning. Therefore, if the hypnogram would
+    begin after the end of the recording, or more than 12 hours before its start, the dates are
+    ignored and only the times of day are compared.
     """
     raw, stages = open_recording(), readers.annotations_in(hypnogram)
     start, stages_start = raw.info["meas_date"], readers.date_of(hypnogram)
     if start is None or stages_start is None:
         checks.warn_user(
-            f"The start of the hypnogram {hypnogram.name}, or of its recording, is unknown. The "
-            "hypnogram is assumed to begin with the recording."
+            f"The start time of the hypnogram {hypnogram.name}, or of its recording, is unknown. "
+            "It is assumed that both start at the same time. If they do not, pass the labels as a "
+            "table with onsets."
         )
         return _delayed(stages, 0.0)
     delay = (stages_start - start).total_seconds()
     if not -43_200 <= delay < raw.duration:
         delay = (delay + 43_200) % 86_400 - 43_200
-    log.info("The hypnogram %s begins %g s after its recording.", hypnogram.name, delay)
+    log.info("The hypnogram %s begins %g s after the recording.", hypnogram.name, delay)
     return _delayed(stages, delay)
 
 
-#: Formats of label files; the first format for which a file exists is used. The first function
-#: returns the label file of a recording, or None. The second function reads the label file and
-#: returns onsets in seconds relative to the first sample of the recording. It opens the recording
-#: only if the header is required.
+#: Formats of label files, as pairs of functions. The first format for which a file exists is used.
+#: The first function of a pair returns the label file of a recording, or None. The second function
+#: reads the label file, and returns annotations with onsets in seconds relative to the first sample
+#: of the recording. It opens the recording only if it needs the header.
 LABEL_SOURCES = (
     (find_events, read_events),
     (find_hypnogram, read_hypnogram),
@@ -528,15 +546,15 @@ LABEL_SOURCES = (
 
 
 def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
-    """Return the durations of the labels of recordings in seconds, by label.
+    """Return the durations in seconds of all annotations or segments with each label.
 
-    The duration is 0 for a label of the whole recording. Annotations of gaps, and annotations that
-    begin with "BAD" or "EDGE", are excluded.
+    If a label applies to the whole recording, its duration is 0. Gaps, and annotations that begin
+    with "BAD" or "EDGE", are excluded.
 
     Raises
     ------
     ValueError
-        If no label is found and a recording cannot be read.
+        If no recording has a label, and at least one recording cannot be read.
     """
     durations: dict[str, list[float]] = {}
     unread = ""
@@ -555,20 +573,23 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
             if label:
                 durations.setdefault(label, []).extend(durations_of_label.tolist())
     if unread and not durations:
-        raise ValueError(f"The annotations of the recordings cannot be read, for example {unread}")
+        raise ValueError(
+            "The recordings contain no labels, because their annotations cannot be read, for "
+            f"example {unread}"
+        )
     return durations
 
 
 def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: float) -> list[str]:
     """Return the descriptions of annotations that are used as labels, in alphabetical order.
 
-    All annotations that are as long as a window are labels. If there are none, all annotations
-    without a duration are labels.
+    These are all descriptions of annotations that are at least as long as a window. If there are
+    none, these are all descriptions of annotations without a duration.
 
     Parameters
     ----------
     durations : mapping of str to list of float
-        Result of :func:`durations_in`.
+        Durations of the annotations in seconds, as returned by :func:`durations_in`.
     seconds : float
         Length of a window in seconds.
 
@@ -581,10 +602,10 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     instant = {name for name, lengths in durations.items() if 0 in lengths}
     if not long and not instant:
         raise ValueError(
-            "The recordings contain no labels. Annotations are used as labels if they last at "
-            f"least {seconds:g} s (one window), or have no duration. Add annotations, or pass a "
-            "table as labels (--labels). To pretrain on recordings without labels, use the "
-            "commands braindecode-pars store FOLDER STORE and braindecode-pars pretrain."
+            "The recordings contain no annotations that can be used as labels. Such annotations "
+            f"must last at least {seconds:g} s (one window), or have no duration. Add annotations, "
+            "or pass a table as labels (--labels). To pretrain on recordings without labels, use "
+            "the commands braindecode-pars store FOLDER STORE and braindecode-pars pretrain."
         )
     return sorted(long or instant)
 
@@ -594,13 +615,15 @@ def labels_within(
 ) -> mne.Annotations:
     """Return the annotations that are labels, with the class names as descriptions.
 
-    Labels that cannot be used are counted, see :func:`~.cutting.record_excluded`. Labels of
-    different classes must not overlap; labels without a duration may overlap each other.
+    Labels that cannot be used are excluded and reported with :func:`~.cutting.record_excluded`:
+    labels that are partly or completely outside the recording, labels that are shorter than a
+    window, and labels that overlap another label of the same class. Labels of different classes
+    must not overlap, except that labels without a duration may overlap each other.
 
     Parameters
     ----------
     annot : Annotations
-        Annotations, with onsets in seconds relative to the first sample.
+        All annotations, with onsets in seconds relative to the first sample.
     classes : mapping of str to str
         Class of each label that is used.
     raw : Raw
@@ -616,8 +639,8 @@ def labels_within(
     Warns
     -----
     UserWarning
-        For windows of the default length: if two consecutive labels without a duration are from
-        different classes and less than half a window apart.
+        If windows have the default length, and two consecutive labels without a duration have
+        different classes and are less than half a window apart.
 
     Examples
     --------
@@ -635,7 +658,8 @@ def labels_within(
     annot = annot[[text in classes for text in texts]]
     if not len(annot):
         listed = checks.format_list(sorted(set(texts)), max_items=5) or "none"
-        cutting.record_excluded("recordings", f"no requested label (annotations: {listed})", 1, 1)
+        reason = f"without a requested label (annotations: {listed})"
+        cutting.record_excluded("recordings", reason, 1, 1)
         return annot
     sfreq = raw.info["sfreq"]
     length, rounding = raw.n_times / sfreq, max(cutting.ROUNDING, 0.5 / sfreq)
@@ -653,12 +677,12 @@ def labels_within(
     mark_names = pd.Series(names, annot.onset)[is_mark].sort_index(kind="stable")
     is_other = mark_names.to_numpy()[1:] != mark_names.to_numpy()[:-1]
     is_close = np.diff(mark_names.index) < seconds / 2
-    # Windows of another length are trials, whose length was chosen by the user.
+    # If windows have another length, they are trials, and the user has chosen their length.
     if seconds == SECONDS and (is_close & is_other).any():
         checks.warn_user(
-            f"Labels without a duration are so close together that windows of {seconds:g} s "
-            "share more than half of their samples with a window of another class. Pass a shorter "
-            "window_seconds."
+            "Some labels without a duration are so close together that their windows of "
+            f"{seconds:g} s share more than half of their samples with a window of another class. "
+            "Pass a shorter window_seconds (--window-seconds)."
         )
     return _without_overlaps(annot.onset, annot.onset + durations, names, is_mark)
 
@@ -666,11 +690,12 @@ def labels_within(
 def _without_overlaps(
     starts: np.ndarray, stops: np.ndarray, names: Sequence[str], is_mark: np.ndarray
 ) -> mne.Annotations:
-    """Remove labels that overlap an earlier label of the same class, and count them.
+    """Remove labels that overlap an earlier label of the same class, and report their number.
 
-    Overlapping labels of the same class would result in duplicate windows. Labels of different
-    classes must not overlap. Marks (labels without a duration) may overlap each other. Labels are
-    sorted by start, and each label is compared with the earlier label that ends last.
+    Overlapping labels of the same class would result in duplicate windows. Overlapping labels of
+    different classes raise an error. Labels without a duration (``is_mark``) may overlap each
+    other. Labels are sorted by start, and each label is compared with the earlier label that ends
+    last.
     """
     keep, longest = np.ones(len(names), bool), -1
     for i in np.lexsort((-stops, starts)).tolist():
@@ -682,8 +707,8 @@ def _without_overlaps(
         else:
             raise ValueError(
                 f"the labels {names[longest]!r} ({starts[longest]:g} s to {stops[longest]:g} s) "
-                f"and {names[i]!r} (from {starts[i]:g} s) overlap. Correct their times, or use "
-                "only labels that do not overlap."
+                f"and {names[i]!r} (from {starts[i]:g} s) overlap. Correct their times, or select "
+                "labels that do not overlap."
             )
     reason = "overlapping a label of the same class (check that times are in seconds)"
     cutting.record_excluded("labels", reason, int((~keep).sum()), len(keep))

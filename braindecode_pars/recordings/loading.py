@@ -1,6 +1,7 @@
 """Read recordings in parallel into one dataset of windows; select and split subjects.
 
-Subjects are selected by name. They are split at random with a seed, or according to a table.
+Subjects are selected by name. They are assigned to splits, such as training and test, at random
+with a seed, or according to a table.
 """
 
 import logging
@@ -33,8 +34,8 @@ class Recording:
     file : Path
         Path of the recording.
     description : mapping
-        Description of the recording, with numbers and strings as values: ``subject`` and optional
-        entries such as ``split`` and ``session``.
+        Entries that describe the recording, with numbers or strings as values. ``subject`` is
+        required; other entries, such as ``split`` and ``session``, are optional.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class Recording:
 
     @property
     def corpus_subject(self) -> Any:
-        """Subject, prefixed with the corpus if the description contains a corpus."""
+        """Subject with its corpus as prefix, such as "tuab:aaaaaaaa", if the corpus is known."""
         return in_corpus(self.description.get("corpus"), self.subject)
 
     def described(self, **entries: Any) -> Self:
@@ -79,14 +80,15 @@ def find_recordings(
     path : path
         Folder that contains the recordings, in any subfolder.
     corpus : str
-        Name of the recipe, for the description of the recordings.
+        Name of the corpus, which becomes the entry ``corpus`` in the description of a recording.
     example : str
         Example of a recording path in the corpus, for the error message.
     *layouts : str
-        Regular expressions that match the last parts of a path, with ``/`` as separator. Named
-        groups are added to the description of the recording; the group ``subject`` is required.
+        Regular expressions, one of which must match the end of the path of a recording. The
+        separator of folders is ``/``. The text of each named group becomes an entry in the
+        description of the recording; the group ``subject`` is required.
     convert : mapping of str to callable | None
-        Functions that convert the text of named groups, such as ``{"run": int}``.
+        Functions that convert the text of named groups to another type, such as ``{"run": int}``.
 
     Returns
     -------
@@ -133,7 +135,8 @@ def find_recordings(
         recordings[file.name] = Recording(file, entries | numbers)
     if not recordings:
         raise FileNotFoundError(
-            f"{folder} contains no recording of {corpus}. Expected files such as {example}."
+            f"{folder} contains no recording of {corpus}. Pass a folder that contains files such "
+            f"as {example} in any subfolder."
         )
     return list(recordings.values())
 
@@ -181,7 +184,9 @@ def choose_subjects(
     if subjects is None:
         return recordings
     if isinstance(subjects, str):
-        raise TypeError(f"subjects must be a list of subjects, got the string {subjects!r}.")
+        raise TypeError(
+            f"subjects must be a list, got the string {subjects!r}. Pass [{subjects!r}] instead."
+        )
     # Every requested subject must have a recording, so that misspelled names raise an error.
     subjects = list(subjects)
     all_subjects = list(dict.fromkeys(recording.subject for recording in recordings))
@@ -189,8 +194,8 @@ def choose_subjects(
     absent = [subject for subject in subjects if subject not in known]
     if absent or not subjects:
         raise FileNotFoundError(
-            f"{where} contains no recording of the requested subjects ("
-            f"{', '.join(map(str, absent)) or 'an empty list'}). Available subjects: "
+            f"{where} contains no recording of these requested subjects: "
+            f"{', '.join(map(str, absent)) or '(empty list)'}. Request only available subjects: "
             f"{checks.format_list(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
@@ -211,37 +216,40 @@ def read_corpus(
 ) -> BaseConcatDataset:
     """Read all recordings of a corpus into one dataset of windows, in parallel.
 
-    If the corpus does not fit into memory, store the preprocessed recordings on disk in a
-    :class:`~braindecode_pars.signal_store.SignalStore` with labels instead.
+    If the corpus does not fit into memory, create a
+    :class:`~braindecode_pars.signal_store.SignalStore` with labels instead: a folder on disk with
+    the preprocessed signals.
 
     Parameters
     ----------
     recordings : iterable of Recording
         Recordings to read.
     read : callable
-        Function that opens one recording, preprocesses it and cuts it into windows, or returns
-        None if the recording contains no window. If ``n_jobs`` is not 1, the function must be
-        picklable.
+        Function that receives a Recording, opens and preprocesses it, and returns its windows, or
+        None if it contains no window. If ``n_jobs`` is not 1, the function must be picklable.
     corpus : str
         Name of the corpus for the progress bar.
     classes : sequence of str | mapping of str to int
-        Class names of the targets 0, 1, ..., or a mapping of class names to targets; empty if the
-        targets have no names. See :func:`~braindecode_pars.recordings.cutting.name_classes`.
+        Class names in the order of the targets 0, 1, ..., or a mapping of class names to targets;
+        empty if the targets have no names. See
+        :func:`~braindecode_pars.recordings.cutting.name_classes`.
     expected : collection of str | None
-        Classes that must have at least one window; every subject must have one as well. For
-        datasets whose labels or window length are chosen by the user. If None, classes and subjects
-        without windows are accepted, as in corpora with short recordings.
+        Classes that must have at least one window. If a collection is passed, even an empty one,
+        every subject must have at least one window, too. Pass it for datasets whose labels or
+        window length are chosen by the user. If None, classes and subjects without windows are
+        accepted, as in a corpus that contains short recordings.
     left_out : mapping of Path to str | None
-        Further files that are not read, with the reason why they are excluded, for the table of
-        excluded items.
+        Files that were excluded before this function was called, and the reason for each. They are
+        not read, but listed in the table of excluded items.
     n_jobs : int
         Number of processes, as in joblib.
     on_error : "raise" | "warn"
-        If "raise", raise an error if a recording cannot be read, or if ``expected`` requires
-        windows that are missing. If "warn", continue without them, with a warning.
+        If "raise", raise an error if a recording cannot be read, or if windows that ``expected``
+        requires are missing. If "warn", issue a warning, and continue without these recordings or
+        windows.
     verbose : int
         If 1, show a progress bar and log excluded items, such as recordings that are too short. If
-        0, show nothing.
+        0, show no progress bar, and do not log excluded items.
 
     Returns
     -------
@@ -252,16 +260,17 @@ def read_corpus(
     ------
     ValueError
         If no recording contains a window. With ``on_error="raise"``, also if a recording cannot be
-        read (the message contains the file name), or if ``expected`` requires windows that are
+        read (the message contains the file name), or if windows that ``expected`` requires are
         missing.
 
     Warns
     -----
     UserWarning
-        If recordings are skipped with ``on_error="warn"``; the message contains the file names.
-        With ``expected``, also if recordings or labels are excluded; the message is a table with
-        the number of excluded items, the total number, the reason and the file names. If all
-        excluded items are windows in bad segments, this table is only logged.
+        If recordings are skipped with ``on_error="warn"``; the message contains the file names. If
+        ``expected`` is passed, also if recordings or labels are excluded; the message is a table of
+        excluded items: their number, the total number, the reason and the file names. If the user
+        requested all of these exclusions, for example with "BAD" annotations, the table is only
+        logged.
 
     Examples
     --------
@@ -320,7 +329,7 @@ def read_corpus(
         elif windows is None:
             whole = [item for item in excluded_items if item.what == "recordings"]
             why = ", ".join(map(str, excluded_items))
-            reason = f"no windows remain: {why}" if why else "no label is as long as a window"
+            reason = f"no windows remain: {why}" if why else "no label as long as a window"
             excluded_items = whole[:1] or [cutting.ExcludedItem("recordings", reason, 1, 1)]
             unread_subjects += [recording.subject] if not excluded_items[0].is_requested else []
         else:
@@ -333,14 +342,14 @@ def read_corpus(
     skipped = Finding("skipped_recordings", dict(n_recordings=len(recordings), reasons=failures))
     messages = [skipped.text] if failures else []
     if missing or not datasets:
-        what = checks.format_list(missing) or f"all {len(recordings)} recordings"
+        what = checks.format_list(missing) or f"any recording (of {len(recordings)})"
         messages.append(f"No windows remain for {what}.")
     text = ("\n".join(messages) + table).strip()
     if not datasets or (missing and on_error == "raise"):
         raise ValueError(
-            f"{text}\nCorrect the labels, pass a shorter window, or select other subjects or "
-            "classes. To continue without windows of some subjects or classes, pass "
-            "on_error='warn' (--on-error warn)."
+            f"{text}\nCorrect the labels, use shorter windows, or select other subjects or "
+            "classes. If windows of other subjects or classes remain, you can continue with only "
+            "these: pass on_error='warn' (--on-error warn)."
         )
     if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
         checks.warn_user(text)
@@ -355,7 +364,7 @@ def _without_windows(
     classes: Sequence[str] | Mapping[str, int],
     expected: Collection[str] | None,
 ) -> list[str]:
-    """Return the subjects of unread recordings and the expected classes that have no window."""
+    """Return the subjects of unread recordings, and the expected classes, that have no windows."""
     if expected is None:
         return []
     subjects = {part.description["subject"] for part in datasets}
@@ -374,7 +383,7 @@ _MAX_LINES = 12
 def _table_of_excluded_items(
     rows: Iterable[tuple[str, cutting.ExcludedItem]], n_recordings: int
 ) -> str:
-    """Return a table of excluded items: number, total number, reason and file names."""
+    """Format a table of excluded items: number, total number, reason and file names."""
     columns = ["file", "what", "why", "number", "of", "is_requested"]
     frame = pd.DataFrame([(file, *item) for file, item in rows], columns=columns)
     cells = []
@@ -432,8 +441,8 @@ def split_subjects(
 ) -> dict[object, str]:
     """Randomly divide subjects into splits, such as training, validation and test.
 
-    The splits depend only on the set of subjects and the seed. The order of the subjects and
-    duplicates do not matter.
+    The splits depend only on the set of subjects, the proportions and the seed, not on the order of
+    the subjects or on duplicates.
 
     Parameters
     ----------
@@ -465,7 +474,9 @@ def split_subjects(
     """
     values = tables.numbers_of("shares", list(shares.values()))
     if not np.isclose(values.sum(), 1) or values.min() < 0:
-        raise ValueError(f"shares must be non-negative and sum to 1, got {dict(shares)}.")
+        raise ValueError(
+            f"The proportions in shares must be non-negative and sum to 1, got {dict(shares)}."
+        )
     # Sort the subjects first, so that only the seed determines the order.
     shuffled = sorted(set(subjects), key=str)
     shuffled = [shuffled[i] for i in np.random.RandomState(seed).permutation(len(shuffled))]
@@ -475,7 +486,10 @@ def split_subjects(
 
 
 def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str, str]:
-    """Return the value of each subject in a column of a table; empty cells are ignored."""
+    """Return the value of each subject in a column of a table; empty cells are ignored.
+
+    The keys of the result are those of :func:`subject_key`.
+    """
     name = "participant_id" if "participant_id" in table else "subject"
     tables.check_table(table, where, (name, column))
     table = table.dropna(subset=[column])
@@ -483,7 +497,7 @@ def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str,
 
 
 def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
-    """Return the value of each subject, with the keys of :func:`subject_key`.
+    """Convert pairs of subject and value to a dict, with the keys of :func:`subject_key`.
 
     Raises
     ------
@@ -494,7 +508,7 @@ def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
     for subject, value in pairs:
         if (first := values.setdefault(subject_key(subject), value)) != value:
             raise ValueError(
-                f"{where} contains two values for subject {subject}: {first!r} and {value!r}. "
-                "Remove one of them."
+                f"{where} contains two different values for subject {subject}: {first!r} and "
+                f"{value!r}. Correct or remove one of the rows."
             )
     return values

@@ -1,7 +1,8 @@
-"""Preprocess recordings as in the paper: channels, sampling rate, filters (appendix A.3).
+"""Preprocess recordings as in the PARS paper: channels, sampling rate, filters (appendix A.3).
 
 MNE does not store all preprocessing steps in the measurement info. Therefore, the functions of this
-module add their steps to it, for :func:`~braindecode_pars.windows.recorded_steps.recorded`.
+module add each step that they apply to the measurement info, from which
+:func:`~braindecode_pars.windows.recorded_steps.recorded` reads it.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ COMMON_CHANNELS = (
     *("P3", "P4", "Pz", "O1", "O2", "T3", "T4", "T5", "T6"),
 )
 
-#: Sampling rate in Hz to which all recordings are resampled.
+#: Default sampling rate in Hz to which recordings are resampled, as in the PARS paper.
 SFREQ = 200.0
 
 
 def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRaw:
     """Pick channels by electrode names, in the requested order, and rename them.
 
-    Channel names are matched as in the estimators: the channel ``EEG FP1-REF`` matches ``Fp1``,
-    and ``T7`` matches ``T3``.
+    Channel names are matched as in the estimators of this package: the channel ``EEG FP1-REF``
+    matches the electrode ``Fp1``, and ``T7`` matches ``T3``.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
     Returns
     -------
     Raw
-        ``raw`` itself.
+        The same object as ``raw``.
 
     Raises
     ------
@@ -83,9 +84,10 @@ def find_electrodes(wanted: Sequence[str], ch_names: Sequence[str]) -> list[str]
     missing = [name for name, index in zip(wanted, indices, strict=True) if index is None]
     if missing:
         raise ValueError(
-            f"{len(missing)} of {len(wanted)} channels ({format_list(missing)}) are missing or "
-            f"ambiguous. Usable channels of the recording: {format_list(ch_names) or 'none'}. "
-            "Exclude the recording, or select other channels (channels=, --channel)."
+            "the recording contains no matching channel, or more than one, for some requested "
+            f"channels ({len(missing)} of {len(wanted)}): {format_list(missing)}. Usable channels "
+            f"of the recording: {format_list(ch_names) or 'none'}. "
+            "Exclude the recording, or request other channels (channels=, --channel)."
             f"{other_system(wanted, ch_names)}"
         )
     return [ch_names[index] for index in indices if index is not None]
@@ -115,8 +117,8 @@ def check_filters(
     TypeError
         If an argument is not a number.
     ValueError
-        If a frequency is not positive, or if ``low`` is not less than ``high`` (MNE would apply a
-        band-stop filter).
+        If a frequency is not positive, or if ``low`` is not less than ``high``. (If ``low`` is
+        greater, MNE would apply a band-stop filter.)
 
     Examples
     --------
@@ -137,7 +139,9 @@ def filter_and_resample(
     high: float | None = 75.0,
     mains: float | None = 60.0,
 ) -> mne.io.BaseRaw:
-    """Resample a recording, and apply a band-pass and a notch filter (appendix A.3 of the paper).
+    """Resample a recording, then apply a band-pass and a notch filter.
+
+    The defaults are those of the PARS paper (appendix A.3).
 
     Parameters
     ----------
@@ -150,13 +154,13 @@ def filter_and_resample(
         If None, the filter is omitted. ``high`` is ignored if it is at or above the new Nyquist
         frequency.
     mains : float | None
-        Frequency of the notch filter that removes line noise, in Hz. If None, there is no notch
-        filter. A frequency at or above the new Nyquist frequency is ignored.
+        Frequency of the notch filter that removes line noise, in Hz. If None, no notch filter is
+        applied. A frequency at or above the new Nyquist frequency is ignored.
 
     Returns
     -------
     Raw
-        ``raw`` itself.
+        The same object as ``raw``.
 
     Raises
     ------
@@ -205,8 +209,8 @@ def check_finite_samples(names: Sequence[str], signals: np.ndarray) -> None:
     bad = np.array(names)[~np.isfinite(signals).all(axis=1)]
     if len(bad):
         raise ValueError(
-            f"it has NaN or infinite samples in {', '.join(bad)}. Correct the samples, or exclude "
-            "these channels."
+            f"the recording contains samples that are NaN or infinite, in {', '.join(bad)}. "
+            "Replace these samples, or exclude the channels."
         )
 
 
@@ -218,9 +222,9 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
     raw : Raw
         Preloaded recording; changed in place.
     steps : iterable of (str, mapping)
-        Name of a method of Raw (``"resample"``, ``"filter"`` or ``"notch_filter"``), and its
-        keyword arguments. Filters are applied to each segment between gaps, resampling to the whole
-        recording.
+        Steps to apply. Each step is the name of a method of Raw (``"resample"``, ``"filter"`` or
+        ``"notch_filter"``), and its keyword arguments. Each segment between two gaps is filtered
+        separately; the whole recording is resampled at once.
     """
     for name, kwargs in steps:
         with _gaps_marked(raw) as gap:
@@ -230,10 +234,10 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
 
 @contextmanager
 def _gaps_marked(raw: mne.io.BaseRaw) -> Iterator[str]:
-    """Mark all gaps by annotations with the same description, which MNE can skip.
+    """Mark all gaps with annotations of the same description, so that MNE does not filter them.
 
-    Some annotations of gaps last as long as the removed samples. MNE would skip recorded samples
-    for this duration.
+    The existing annotations of gaps are not sufficient: some of them last as long as the samples
+    that were removed, so MNE would not filter the recorded samples after the gap for this duration.
     """
     gap, annotations, start = "braindecode_pars gap", raw.annotations, 0
     for first, stop in [*marks.continuous_segments(raw), (raw.n_times, 0)]:
@@ -260,12 +264,12 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     Returns
     -------
     Raw
-        ``raw`` itself.
+        The same object as ``raw``.
 
     Raises
     ------
     ValueError
-        If there is only one EEG channel, which would be zero after average referencing.
+        If the recording has only one EEG channel, and this channel would be the reference.
 
     Examples
     --------
@@ -280,8 +284,8 @@ def set_reference(raw: mne.io.BaseRaw, reference: str | Sequence[str]) -> mne.io
     good = np.array(raw.ch_names)[mne.pick_types(raw.info, eeg=True)]
     if len(good) == 1 and reference in (AVERAGE, [*good]):
         raise ValueError(
-            f"the recording has only one EEG channel, {good[0]}, which would be zero after average "
-            "referencing. Use reference=None, or more channels."
+            f"the recording has only one EEG channel, {good[0]}, which would be zero after "
+            "re-referencing to itself. Use reference=None, or more channels."
         )
     raw.set_eeg_reference(reference, verbose="error")
     remember_steps(raw, [("set_eeg_reference", dict(ref_channels=reference))])

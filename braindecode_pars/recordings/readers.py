@@ -1,7 +1,8 @@
 """Read recordings (EDF, BDF, WFDB and formats of MNE) together with their BIDS tables.
 
-Module ``channel_facts`` decides which channels are EEG, from the header of the file and the table
-``_channels.tsv``. Bad segments are read from ``_events.tsv``, and labels by ``label_files``.
+The module ``channel_facts`` decides which channels are EEG, from the header of the file and the
+table ``_channels.tsv``. Bad segments are read from ``_events.tsv``. Labels are not read here, but
+in the module ``label_files``.
 """
 
 import re
@@ -26,10 +27,10 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     """Read a recording in EDF, BDF, WFDB or any format of MNE as an MNE Raw object.
 
     EDF, BDF and WFDB files do not store channel types. The type is derived from the label, such as
-    "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. Signals that are not EEG
-    get the channel type "misc". If the recording contains no EEG, they get the type "bio" instead,
-    because channel types are considered unknown if all channels are "misc". A signal whose label
-    does not indicate a type is assumed to be EEG.
+    "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. A signal whose label does
+    not indicate a type is assumed to be EEG, unless the labels of other signals begin with "EEG".
+    Signals that are not EEG get the channel type "misc". If the recording contains no EEG, they get
+    the type "bio" instead: if all channels were "misc", their types would be considered unknown.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def _read(file: Path, *, preload: bool) -> tuple[mne.io.BaseRaw, channel_facts.F
     if search.is_later_part(file):
         raise ValueError(
             "the file is a later part of a recording that was split into several files. Pass the "
-            "first file under its original name; MNE reads the other files together with it."
+            "first file under its original name. MNE reads the later parts together with it."
         )
     return raw, channel_facts.facts_of(raw.info["chs"])
 
@@ -96,8 +97,9 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     file : Path
         Path of the file.
     wanted : callable | None
-        Function that receives the name of a signal and returns whether the signal must be a
-        voltage. If None, all signals must be voltages. All signals are read in any case.
+        Function that receives the name of a signal and returns whether this signal must be a
+        voltage. If None, all signals must be voltages. Signals that need not be voltages are read
+        as well.
 
     Returns
     -------
@@ -107,8 +109,8 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated. If it has gaps (EDF+D). If the unit of a
-        wanted signal is not V, mV or uV.
+        If the file is missing, damaged or truncated. If it has gaps (EDF+D). If a signal that must
+        be a voltage has another unit than V, mV or uV.
 
     Examples
     --------
@@ -218,7 +220,8 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
 
         - ``label``;
         - ``unit``: physical dimension;
-        - ``is_scaled``: whether the physical and the digital range are valid;
+        - ``is_scaled``: whether the physical and the digital range are valid (minimum and maximum
+          differ);
         - ``highpass`` and ``lowpass``: cutoff frequencies in Hz, NaN without a filter;
         - ``sfreq``: sampling rate in Hz.
     has_gaps : bool
@@ -261,8 +264,8 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
     is_annotation = signals["label"].isin(_ANNOTATIONS).to_numpy()
     if not seconds > 0 and not is_annotation.all():
         raise ValueError(
-            f"the duration of a data record is {seconds:g} s in the header, so that the sampling "
-            "rate is unknown"
+            f"according to the header, the duration of a data record is {seconds:g} s, so the "
+            "sampling rate is unknown"
         )
     signals = signals.assign(sfreq=counts / (seconds or 1.0))
     channels = signals[~is_annotation].reset_index(drop=True)
@@ -287,7 +290,7 @@ def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
 def _number(text: str, quantity: str) -> float:
     with suppress(ValueError):
         return float(text.partition("\0")[0].replace(",", "."))
-    raise ValueError(f"the header contains {text!r} as the {quantity}, expected a number")
+    raise ValueError(f"the {quantity} must be a number, but the header contains {text!r}")
 
 
 def _edge(text: str, name: str) -> float:
@@ -356,12 +359,13 @@ def _read_wfdb(
     if non_ascii := [line for line in lines if not line.isascii()]:
         raise ValueError(  # wfdb ignores these characters: it would read a micro sign and V as V
             f"the header must be in ASCII, got {non_ascii[0].decode('utf-8', 'replace')!r}. "
-            "Replace other characters, for example the micro sign by u, as in uV."
+            "Replace all other characters, for example the micro sign with u, as in uV."
         )
     if header.sig_len is None or not names or None in names:
         raise ValueError(
-            "the header lacks the number of samples, lacks the name of a signal, or contains no "
-            "signals. For a record with several segments, pass the header of each segment."
+            "the header does not contain the number of samples, or the name of a signal, or any "
+            "signals. If the record consists of several segments, pass the header of each segment "
+            "instead of the header of the record. Otherwise, complete the header."
         )
     # wfdb replaces a gain of 0, which means that a signal is not calibrated, by 200.
     gain = re.compile(rb"\S+\s+\S+\s+([-+.]?\d[\d.eE+-]*)")
@@ -374,7 +378,8 @@ def _read_wfdb(
         signals = signals[[wanted(name) for name in names]]
     if not len(signals):
         raise ValueError(
-            f"the record contains none of the requested signals, only {', '.join(names)}."
+            f"the record contains none of the requested signals, only {', '.join(names)}. Request "
+            "other signals, or exclude the record."
         )
     others = channel_facts.other_signals(signals.index.tolist(), signals["unit"].tolist())
     rates = signals["n"][~signals.index.isin(others)]
@@ -400,26 +405,29 @@ def _read_wfdb(
     return raw, channel_facts.facts_in_header(signals)
 
 
-#: Warnings of MNE that are not passed on, because this module handles their causes: channel names,
-#: dates and filters, which are read from the header; gaps; and units of signals that are not EEG.
+#: Warnings of MNE that are not passed on, because this module handles their causes itself: channel
+#: names, dates and filters, which it reads from the header; gaps; and units of signals that are not
+#: EEG.
 _HANDLED = re.compile(
     "This filename|Channels contain different|Highpass cutoff|The data contains 'boundary'"
     "|Invalid (measurement date|patient)|Physical range|Scaling factor"
     "|Loading an EDF with mixed|Channel names are not unique|Online software filter|No coordinate"
     "|Not setting position|Estimated head radius"
 )
-#: Warnings of MNE about annotations outside the recording, which are counted later.
+#: Warnings of MNE about annotations outside the recording. Labels outside the recording are counted
+#: and reported later.
 _OUTSIDE = re.compile("(Omitted|Limited) .* annotation")
-#: Extensions of files whose annotations outside the recording can be read.
+#: Extensions of files whose annotations can be read without the signals. Then, MNE does not remove
+#: annotations outside the recording.
 WITH_OUTSIDE = (".edf", ".bdf", ".set")
 
 
 @contextmanager
 def short_errors(file: Path | None = None) -> Iterator[None]:
-    """Convert any error of a reader to a short ValueError, without the file name.
+    """Convert any error raised inside this context manager to a short ValueError.
 
-    The caller adds the file name. Warnings are passed on with the file name, except for warnings
-    whose causes are handled by this module.
+    The message does not contain the file name, because the caller adds it. Warnings are passed on
+    with the file name, except for warnings whose causes are handled by this module.
     """
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -430,7 +438,7 @@ def short_errors(file: Path | None = None) -> Iterator[None]:
     except Exception as error:
         raise ValueError(
             "the file cannot be read, because it is damaged, incomplete, or not a continuous "
-            f"recording: {str(error).rstrip('.')}."
+            f"recording: {str(error).rstrip('.')}. Replace the file, or exclude it."
         ) from error
     reader_warnings = (w for w in caught if issubclass(w.category, (RuntimeWarning, UserWarning)))
     for text in dict.fromkeys(str(w.message) for w in reader_warnings):
@@ -485,7 +493,7 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
 def _read_tables(
     file: Path, facts: channel_facts.Facts, bads: Sequence[str]
 ) -> tuple[channel_facts.Facts, Sequence[str], mne.Annotations]:
-    """Return the facts about channels, the bad channels, and the bad segments of BIDS tables."""
+    """Return the facts about channels, bad channels, and bad segments according to BIDS tables."""
     if table := side_tables.table_beside(file, "channels"):
         facts, bads = channel_facts.with_table(facts, bads, table)
     if table := side_tables.table_beside(file, "events"):
@@ -499,7 +507,8 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     Parameters
     ----------
     raw : Raw | path
-        Continuous recording, or a file to read. A Raw is returned unchanged.
+        Continuous recording, or a file to read. A Raw is returned unchanged; its BIDS tables are
+        not applied.
 
     Returns
     -------
@@ -511,17 +520,17 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     Raises
     ------
     TypeError
-        If ``raw`` has another type.
+        If ``raw`` is neither a Raw nor a path.
     ValueError
         If the file does not exist, is not a recording, cannot be opened, or is damaged.
 
     Warns
     -----
     UserWarning
-        If a Raw was read from a discontinuous file, whose gaps MNE ignores. If a Raw lacks bad
-        channels or bad segments that are in the BIDS tables of its file. If a table contains
-        channels that the recording does not have. If a header refers to files with a different
-        name.
+        If a Raw was read from a discontinuous file, because MNE ignores its gaps. If a Raw lacks
+        bad channels or bad segments that are in the BIDS tables of its file. If a BIDS table
+        contains channels that are not in the recording. If a header file refers to signal files
+        with a different name.
 
     Examples
     --------
@@ -550,8 +559,8 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
     try:
         if file.is_file() and not file.name.lower().endswith(search.ENDINGS):
             raise ValueError(
-                f"the extension must be one of {', '.join(search.ENDINGS)}. Read files of other "
-                "formats with mne.io.read_raw, and pass the Raw."
+                f"the extension must be one of {', '.join(search.ENDINGS)}. Read files in other "
+                "formats with mne.io.read_raw, and pass the Raw object."
             )
         with cutting.collect_excluded_items() as excluded_items:
             opened = read_with_tables(file)
@@ -564,7 +573,7 @@ def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
 
 
 def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
-    """Warn if a Raw lacks bad channels, channel types or bad segments of the BIDS tables."""
+    """Warn if a Raw lacks bad channels, channel types or bad segments from its BIDS tables."""
     header = search.header_of(file)
     chs, bads = raw.info["chs"], raw.info["bads"]
     with cutting.collect_excluded_items():
@@ -573,8 +582,9 @@ def _warn_of_tables(raw: mne.io.BaseRaw, file: Path) -> None:
     not_good = [name for name in good if name in table_bads or not facts[name].is_brain]
     if not_good or len(segments) > len(marks.marks_of(raw)):
         checks.warn_user(
-            f"The BIDS tables of {header.name} contain channels that are bad or not EEG "
-            f"({checks.format_list(not_good) or 'none'}) and bad segments ({len(segments)}) that "
-            "the Raw object lacks. A Raw object is used without its BIDS tables. To apply the "
-            "tables, pass the path of the file instead."
+            f"The Raw object lacks information from the BIDS tables of {header.name}. Channels "
+            "that are bad or not EEG according to the tables, but good EEG channels in the Raw "
+            f"object: {checks.format_list(not_good) or 'none'}. Number of bad segments in the "
+            f"tables: {len(segments)}. The BIDS tables of a Raw object are not applied. To apply "
+            "them, pass the path of the file instead."
         )

@@ -1,9 +1,10 @@
-"""Recipes of corpora: functions that list, preprocess and window the recordings of a corpus.
+"""Recipes of corpora: functions that list and preprocess recordings, and cut them into windows.
 
 :meth:`Recipe.load` returns all windows of a corpus. :meth:`Recipe.continuous` and
-:meth:`Recipe.labeled` return the list of recordings for a store, which reads one recording at a
-time. A store for pretraining contains no validation or test subjects, and no subjects that are
-excluded from another corpus of the same store.
+:meth:`Recipe.labeled` list the recordings for a store (a folder of preprocessed recordings, see
+:class:`~braindecode_pars.signal_store.SignalStore`), which reads one recording at a time. A store
+for pretraining contains no validation or test subjects, and no subjects that are excluded from
+another corpus in the same store.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from braindecode_pars.recordings.loading import Recording, choose_subjects, read
 
 log = logging.getLogger(__name__)
 
-#: Splits of a corpus that are not used for pretraining.
+#: Splits of a corpus whose recordings are not used for pretraining.
 HELD_OUT = ("valid", "test")
 #: Split of recordings whose labels are not published, such as the test set of YSYW.
 _UNLABELED = "unlabeled"
@@ -35,40 +36,43 @@ _UNLABELED = "unlabeled"
 
 @dataclass(frozen=True)
 class Recipe:
-    """Functions that list, preprocess and window the recordings of a corpus.
+    """Functions that read a corpus: list and preprocess its recordings, and cut them into windows.
 
     ``datasets.RECIPES`` contains the recipe of each supported corpus. The settings of a recipe are
-    the arguments of ``recordings``, ``prepare`` and ``cut`` that have default values.
+    the arguments of ``recordings``, ``prepare`` and ``cut`` that have default values. They are
+    passed to :meth:`load`, :meth:`continuous` and :meth:`labeled`.
 
     Attributes
     ----------
     name : str
         Name of the recipe, such as "tueg".
     card : mapping
-        Description of the corpus: ``name``, ``version``, number of ``subjects`` and ``classes``.
+        Description of the corpus: ``name``, ``version``, number of ``subjects``, and ``classes``.
     recordings : callable
-        Function of the folder that lists the recordings without opening them.
+        Function that receives the folder of the corpus, and returns a list of Recordings. It opens
+        no files.
     prepare : callable
-        Function of a Recording that returns the preprocessed Raw.
+        Function that receives a Recording, and returns the preprocessed Raw.
     cut : callable | None
-        Function of a Recording that returns the labeled windows, or None if the recording has no
+        Function that receives a Recording, and returns its labeled windows, or None if it has no
         windows. The function also accepts the settings of ``prepare``. For a corpus without labels,
         ``cut`` itself is None. For parallel reading and for stores, ``prepare`` and ``cut`` must be
         module-level functions.
     check : callable | None
-        Function that validates settings of ``prepare`` and ``cut`` before a file is opened.
+        Function that receives settings of ``prepare`` and ``cut``, and validates them before a file
+        is opened.
     class_names : callable | None
-        Function of settings of ``cut`` that returns the class names of the targets. If None, the
-        class names are ``card["classes"]``.
+        Function that receives settings of ``cut``, and returns the class names of the targets. If
+        None, the class names are ``card["classes"]``.
     expected : callable | None
-        Function of the recordings that returns the classes that must have at least one window, as
-        in :func:`~braindecode_pars.recordings.loading.read_corpus`.
+        Function that receives the list of Recordings, and returns the classes that must have at
+        least one window, as in :func:`~braindecode_pars.recordings.loading.read_corpus`.
     leave_out : callable | None
-        For a corpus that contains subjects of other corpora: function of the recordings and
-        ``exclude`` that returns the included and the excluded recordings.
+        For a corpus that contains subjects of other corpora: function that receives the Recordings
+        and ``exclude``, and returns the included and the excluded Recordings.
     overlap : str
-        Warning for a corpus that contains subjects of other corpora, issued if ``exclude`` is
-        empty.
+        For a corpus that contains subjects of other corpora: warning that is issued if ``exclude``
+        is empty.
 
     Examples
     --------
@@ -117,10 +121,12 @@ class Recipe:
         path : path
             Folder of the corpus.
         subjects : iterable | None
-            Subjects to read. If None, read all subjects with published labels in the folder.
+            Subjects to read. If None, read all subjects in the folder, except subjects whose labels
+            are not published.
         exclude : sequence
-            Lists of subjects to exclude, in any spelling. For TUEG, folders of TUAB and TUSZ are
-            also accepted, see :func:`datasets.tueg.leave_out
+            Lists of subjects to exclude, such as ``[["S001", "S002"]]``. Spellings of the same name
+            are equivalent, such as "S001" and 1. For TUEG, the folders of TUAB and TUSZ are also
+            accepted, see :func:`datasets.tueg.leave_out
             <braindecode_pars.datasets.tueg.leave_out>`. A subject in both ``subjects`` and
             ``exclude`` is excluded.
         n_jobs, on_error, verbose
@@ -132,8 +138,8 @@ class Recipe:
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Windows, with signals in volts, and with the descriptions of their recordings. Targets
-            are documented in the module of the corpus. For a corpus without labels, all targets are
+            Windows, with signals in volts, and with the descriptions of their recordings. The
+            module of the corpus documents the targets. For a corpus without labels, all targets are
             -1, which means unlabeled.
 
         Raises
@@ -152,7 +158,7 @@ class Recipe:
         Warns
         -----
         UserWarning
-            If the corpus contains subjects of other corpora and ``exclude`` is empty. If subjects
+            If the corpus contains subjects of other corpora, but ``exclude`` is empty. If subjects
             in ``exclude`` have no recording.
 
         Examples
@@ -166,8 +172,9 @@ class Recipe:
         included, excluded, absent = self._excluding(recordings, exclude)
         if absent:
             warn_user(
-                f"{len(absent)} subjects in exclude have no recording: {format_list([*absent])}. "
-                "Check the spelling: misspelled subjects are not excluded from training."
+                f"Some subjects in exclude ({len(absent)}) have no recording: "
+                f"{format_list([*absent])}. Check their names: a subject whose name is wrong in "
+                "exclude is not excluded."
             )
         if self.overlap and not exclude:
             warn_user(self.overlap)
@@ -176,8 +183,9 @@ class Recipe:
             log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
         if not included:
             raise ValueError(
-                f"exclude contains all subjects: {count_subjects(recordings)}. From exclude, "
-                "remove the subjects to read."
+                f"No recordings remain, because exclude contains all subjects: "
+                f"{count_subjects(recordings)}. Remove the subjects that you want to read from "
+                "exclude."
             )
         if self.cut is not None:
             included = self._with_labels(included, are_requested=subjects is not None)
@@ -209,9 +217,9 @@ class Recipe:
         path : path
             Folder of the corpus.
         exclude : sequence
-            Lists of subjects to exclude, in any spelling. Subjects without a recording do not raise
-            an error; they are listed in :attr:`ContinuousCorpus.absent`. For TUEG, folders of TUAB
-            and TUSZ are also accepted, see :func:`datasets.tueg.leave_out
+            Lists of subjects to exclude, as in :meth:`load`. Subjects without a recording do not
+            raise an error; they are listed in :attr:`ContinuousCorpus.absent`. For TUEG, the
+            folders of TUAB and TUSZ are also accepted, see :func:`datasets.tueg.leave_out
             <braindecode_pars.datasets.tueg.leave_out>`.
         **settings
             Settings of the recipe: arguments of the functions ``recordings`` and ``prepare``.
@@ -235,7 +243,7 @@ class Recipe:
         Warns
         -----
         UserWarning
-            If the corpus contains subjects of other corpora and ``exclude`` is empty.
+            If the corpus contains subjects of other corpora, but ``exclude`` is empty.
         """
         finding, preparing = self._divided(self.prepare, settings)
         recordings = self.recordings(path, **finding)
@@ -249,9 +257,9 @@ class Recipe:
         if not included:
             raise ValueError(
                 f"No recordings remain for pretraining: {path} contains "
-                f"{count_subjects(recordings)} of {self.card['name']}, but all subjects are "
-                "excluded, or in the validation or test set. Exclude fewer subjects, or add "
-                "recordings of training subjects."
+                f"{count_subjects(recordings)} of {self.card['name']}, but all subjects are in "
+                "exclude, or in the validation or test set. Exclude fewer subjects, or add "
+                "recordings of training subjects to the folder."
             )
         return ContinuousCorpus(
             self.name,
@@ -270,16 +278,17 @@ class Recipe:
     ) -> ContinuousCorpus:
         """List the labeled recordings of a corpus in all splits, without opening the files.
 
-        A store of labeled recordings is intended for fine-tuning. If it is used for pretraining,
-        :func:`runs.pretrain <braindecode_pars.runs.pretrain>` excludes the validation and test
-        subjects.
+        A store of labeled recordings is intended for fine-tuning. If the store is also used for
+        pretraining, :func:`runs.pretrain <braindecode_pars.runs.pretrain>` excludes the validation
+        and test subjects.
 
         Parameters
         ----------
         path : path
             Folder of the corpus.
         subjects : iterable | None
-            Subjects to include. If None, include all subjects.
+            Subjects to include. If None, include all subjects, except subjects whose labels are not
+            published.
         **settings
             Settings of the recipe: arguments of the functions ``recordings``, ``prepare`` and
             ``cut``.
@@ -302,8 +311,9 @@ class Recipe:
         """
         if self.cut is None:
             raise ValueError(
-                f"{self.card['name']} has no labels: its recipe has no function cut. Store the "
-                "corpus without labels, for pretraining."
+                f"{self.card['name']} has no labels: its recipe has no function cut. To pretrain "
+                "on this corpus, store it without labels: braindecode-pars store --recipe "
+                f"{self.name}=FOLDER STORE."
             )
         finding, cutting = self._divided(self.cut, settings)
         recordings = choose_subjects(self.recordings(path, **finding), subjects, path)
@@ -322,7 +332,7 @@ class Recipe:
     def _excluding(
         self, recordings: list[Recording], exclude: Sequence[str | PathLike | Iterable]
     ) -> tuple[list[Recording], list[Recording], tuple[str, ...]]:
-        """Return included and excluded recordings, and listed subjects without recordings."""
+        """Return included and excluded recordings, and subjects in exclude without recordings."""
         folders, lists = folders_and_lists(exclude)
         if folders and self.leave_out is None:
             raise ValueError(
@@ -339,7 +349,7 @@ class Recipe:
     def _divided(
         self, read: Callable[..., Any], settings: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Validate settings, and divide them by function: ``recordings``, or ``read``."""
+        """Validate settings, and return the settings of ``recordings`` and of ``read``."""
         finding = _keywords(self.recordings)
         reading = _keywords(self.prepare) | _keywords(read)
         unknown = [name for name in settings if name not in finding | reading]
@@ -362,14 +372,14 @@ class Recipe:
         return tuple(self.class_names(**{n: v for n, v in cutting.items() if n in known}))
 
     def _with_labels(self, recordings: list[Recording], *, are_requested: bool) -> list[Recording]:
-        """Exclude subjects whose labels are not published. Requested subjects raise an error."""
+        """Exclude subjects whose labels are not published. If requested, they raise an error."""
         unlabeled = [r for r in recordings if r.description.get("split") == _UNLABELED]
         if unlabeled and (are_requested or len(unlabeled) == len(recordings)):
             names = format_list([str(recording.subject) for recording in unlabeled])
             raise ValueError(
-                f"No labels are published for subject {names}. Request other "
-                "subjects, or store these subjects without labels for pretraining: "
-                f"braindecode-pars store --recipe {self.name}=FOLDER STORE."
+                f"The labels of these subjects are not published: {names}. Select other subjects. "
+                "To use the recordings of these subjects for pretraining, store them without "
+                f"labels: braindecode-pars store --recipe {self.name}=FOLDER STORE."
             )
         return [r for r in recordings if r.description.get("split") != _UNLABELED]
 
@@ -381,7 +391,7 @@ def _unlabeled_windows(
 
 
 def _keywords(function: Callable[..., Any]) -> set[str]:
-    """Return the settings of a function of a recipe: the names of arguments with a default."""
+    """Return the settings of a function in a recipe: names of arguments with a default value."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name for p in parameters if p.default is not p.empty} - {"subjects"}
 
@@ -390,8 +400,8 @@ def _keywords(function: Callable[..., Any]) -> set[str]:
 class ContinuousCorpus:
     """List of the recordings of a corpus, for :meth:`SignalStore.create`.
 
-    The files have not been opened. Created by :meth:`Recipe.continuous`, or with labels by
-    :meth:`Recipe.labeled`.
+    :meth:`Recipe.continuous` creates a list without labels, and :meth:`Recipe.labeled` a list with
+    labels. The files of the recordings have not been opened yet.
 
     Attributes
     ----------
@@ -402,19 +412,20 @@ class ContinuousCorpus:
     recordings : tuple of Recording
         Recordings to store.
     read : callable
-        Function of a Recording that returns the preprocessed Raw. With labels, it returns the
-        windows (an EEGWindowsDataset), or None if the recording has no windows.
+        Function that receives a Recording, and returns the preprocessed Raw. If the list has
+        labels, it returns the windows instead (an EEGWindowsDataset, or None if the recording has
+        no windows).
     settings : mapping
-        Name and version of the corpus, and settings of the recipe, as values supported by JSON.
-        With labels also ``classes``, the class names of the targets 0, 1, ...
+        Name and version of the corpus, and settings of the recipe, as values supported by JSON. If
+        the list has labels, also ``classes``, the class names in the order of the targets 0, 1, ...
     held_out : tuple of Recording
-        Recordings of validation and test subjects.
+        Recordings of validation and test subjects, which are not stored.
     excluded : tuple of Recording
-        Recordings of other excluded subjects.
+        Recordings of other excluded subjects, which are not stored.
     absent : tuple of str
         Subjects in the lists of ``exclude`` that have no recording in the folder.
     n_published : int | None
-        Number of subjects of the complete corpus.
+        Number of subjects of the complete corpus. None if unknown.
     has_labels : bool
         Whether the recordings are stored with their labels.
 
@@ -443,7 +454,7 @@ class ContinuousCorpus:
 
     @property
     def summary(self) -> str:
-        """Number of included subjects, and number of excluded subjects by reason, in one line."""
+        """Number of included subjects, and of excluded subjects for each reason, in one line."""
         total = "" if self.n_published is None else f" of {self.n_published:,} in the full corpus"
         line = f"{self.name}: {count_subjects(self.recordings)}{total}."
         reasons = {
@@ -457,7 +468,7 @@ class ContinuousCorpus:
 def folders_and_lists(
     exclude: Sequence[str | PathLike | Iterable],
 ) -> tuple[list[str | PathLike], list[list]]:
-    """Divide the entries of ``exclude`` into folders of other corpora and lists of subjects.
+    """Separate the entries of ``exclude`` into folders of other corpora and lists of subjects.
 
     Raises
     ------
@@ -476,7 +487,7 @@ def folders_and_lists(
 def separate_subjects(
     recordings: Sequence[Recording], subjects: Iterable
 ) -> tuple[list[Recording], list[Recording]]:
-    """Return the recordings of other subjects, and the recordings of ``subjects``."""
+    """Return the recordings of subjects that are not in ``subjects``, and those that are."""
     keys = SubjectKeys(subjects)
     included = [recording for recording in recordings if recording.corpus_subject not in keys]
     return included, [recording for recording in recordings if recording.corpus_subject in keys]
@@ -492,9 +503,9 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 
 
 def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Apply the exclusions of each corpus to all corpora of a store.
+    """Exclude the excluded subjects of each corpus from all other corpora in the same store.
 
-    For example, test subjects of TUAB are also contained in TUEG, and would otherwise be used for
+    For example, TUEG contains the test subjects of TUAB, which would otherwise be used for
     pretraining. The number of excluded recordings is logged.
 
     Parameters
@@ -505,7 +516,8 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     Returns
     -------
     list of ContinuousCorpus
-        The corpora without the excluded subjects, whose recordings are moved to ``excluded``.
+        The corpora, with the recordings of these subjects moved from ``recordings`` to
+        ``excluded``.
     """
     exclusions = [subject for corpus in corpora for subject in corpus.excluded_subjects]
     remaining_corpora = []

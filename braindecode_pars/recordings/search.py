@@ -1,7 +1,8 @@
 """Find the files of each recording in a folder, and derive the subject from the file path.
 
-:func:`why_unreadable` returns the reason why a file cannot be read. An error is raised if the
-subjects cannot be derived from the paths.
+:func:`why_unreadable` returns the reason why a file cannot be read.
+:func:`check_guessed_subjects` raises an error if the subjects derived from the paths are probably
+wrong.
 """
 
 import os
@@ -23,7 +24,7 @@ from braindecode_pars._common import checks, subjects
 ENDINGS = (".edf", ".bdf", ".fif", ".fif.gz", ".hea", ".vhdr", ".set")
 #: Extensions of folders that contain one recording, in unsupported formats.
 _FOLDER_ENDINGS = (".mff", ".mefd")
-#: File names of data that MNE derives from a recording, such as epochs and averages.
+#: File names of data that were computed from a recording with MNE, such as epochs and averages.
 _DERIVED_FILES = re.compile(
     r"[-_](epo|ave|eve|annot|cov|ica|proj|trans|fwd|inv|src|bem|sol)(-\d+)?\.fif(\.gz)?$",
     re.IGNORECASE,
@@ -90,17 +91,18 @@ def list_files(root: Path) -> list[Path]:
 
 
 def _leads_back(link: Path, root: Path) -> bool:
-    """Return whether a link points into ``root``, or to a folder that contains ``root``."""
+    """Return whether a link in ``root`` points into ``root``, or to a folder that contains it."""
     target = link.resolve()
     parents = [folder.resolve() for folder in link.parents if folder.is_relative_to(root)]
     return any(target.is_relative_to(real) or real.is_relative_to(target) for real in parents)
 
 
 def is_recording(file: Path) -> bool:
-    """Return whether a file is a complete recording.
+    """Return whether a file is a recording that can be passed to a reader.
 
-    False for later parts of a split recording and for files derived from a recording, such as
-    epochs. True for a file that cannot be opened, so that an attempt to read it reports the error.
+    False for later parts of a recording that was split into several files, and for files that were
+    computed from a recording, such as epochs. True for a file that cannot be opened, so that an
+    attempt to read it reports the error.
     """
     if file.name.lower().endswith(".hea"):
         # Skip the header of a multi-segment record, which begins with "name/n_segments": each
@@ -121,7 +123,7 @@ def is_later_part(file: Path) -> bool:
     if file.name.endswith((".fif", ".fif.gz")):
         # MNE raises many types of errors; reading the recording raises the full message.
         with suppress(Exception), warnings.catch_warnings(action="ignore"):
-            # The tag 115 is 1 if the file refers to its previous part.
+            # The FIF tag 115 is 1 if the file refers to its previous part.
             return " = [1]" in mne.io.show_fiff(file, tag=115)
     return False
 
@@ -134,7 +136,7 @@ def why_unreadable(file: Path) -> str | None:
     """Return the reason why a file cannot be read; None if it can be read."""
     if not os.path.lexists(file):
         return "the file does not exist."
-    is_pointer = not file.exists()  # a broken link of git-annex
+    is_pointer = not file.exists()  # a broken link, as in git-annex
     if file.is_file() and file.stat().st_size < 1024:
         with suppress(OSError):  # reading the recording raises the full message
             content = file.read_bytes()
@@ -154,9 +156,10 @@ def why_unreadable(file: Path) -> str | None:
 
 
 def signal_files(file: Path) -> list[Path]:
-    """Return the header file of a recording, and the signal and marker files it refers to.
+    """Return the header file of a recording, and the signal and marker files that it refers to.
 
-    ``file`` is the header file or one of the signal files.
+    ``file`` is the header file, or one of the files that it refers to. For formats without a header
+    file, such as EDF, only ``file`` is returned.
     """
     header = header_of(file)
     if not header.is_file() or not header.name.endswith(ENDINGS[2:]):  # one file
@@ -170,7 +173,7 @@ def signal_files(file: Path) -> list[Path]:
 
 
 def header_of(file: Path) -> Path:
-    """Return the header file of a signal file; the file itself if no header refers to it."""
+    """Return the header file that refers to a signal file; the file itself if there is none."""
     if file.suffix.lower() not in _SIGNAL_ENDINGS:
         return file
     headers = [path for path in file.parent.glob("*") if path.suffix in (".vhdr", ".set", ".hea")]
@@ -180,7 +183,7 @@ def header_of(file: Path) -> Path:
 
 @lru_cache(maxsize=100_000)
 def _referenced_files(header: Path, *version: int) -> list[Path]:
-    """Return the files that a header refers to; ``version`` is the key of the cache."""
+    """Return the files that a header refers to; ``version`` is only used as key of the cache."""
     names: Iterable[Any]
     if header.suffix == ".hea":
         names = getattr(wfdb.rdheader(str(header.with_suffix(""))), "file_name", None) or ()
@@ -191,22 +194,23 @@ def _referenced_files(header: Path, *version: int) -> list[Path]:
             names += [os.fsdecode(marker_file[1])] if marker_file else []
     relative_paths = (os.path.relpath(header.parent / name, header.parent) for name in names)
     paths = [header.parent / path for path in dict.fromkeys(relative_paths)]
-    # If the marker file does not exist, MNE warns and reads the marker file named like the header.
+    # If the marker file does not exist, MNE warns and reads the marker file with the name of the
+    # header instead.
     return [p for p in paths if p != header and (p.suffix != ".vmrk" or os.path.lexists(p))]
 
 
 def check_signal_files(recordings: Iterable[Path]) -> None:
-    """Check that each signal or marker file belongs to one header file with the same name.
+    """Check that each signal or marker file belongs to one header file, with the same name.
 
     Raises
     ------
     ValueError
-        If two headers refer to the same file, because one of them was copied or renamed.
+        If two header files refer to the same file, because one of them was copied or renamed.
 
     Warns
     -----
     UserWarning
-        If a header refers to files with a different name.
+        If a header file refers to files with a different name.
     """
     headers: dict[str, Path] = {}
     renamed = []
@@ -227,20 +231,21 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
             renamed.append(f"{recording.name} ({checks.format_list(differently_named)})")
     if renamed:
         checks.warn_user(
-            f"Header files with a different name than their signal or marker files "
-            f"({len(renamed)}): {checks.format_list(renamed, max_items=8)}. The referenced files "
-            "are read. Check that they belong to the header files."
+            f"Some header files ({len(renamed)}) refer to signal or marker files with a different "
+            f"name: {checks.format_list(renamed, max_items=8)}. The files named in the header "
+            "files are read. Check that they are the right files."
         )
 
 
-#: How to derive the subject: a function of the path, or a regular expression with one group.
+#: How to derive the subject from a path: a function of the path, or a regular expression with one
+#: group. If None, the subject is guessed.
 Subject = Callable[[Any], Any] | str | None
 
 _COUNTED = "session|sess|ses|night|run|rec|visit|day|block"
-#: Names of files that end with the number of a recording or with a condition. If several names with
-#: the same beginning have different endings, they probably belong to one subject. The number is how
-#: many subjects must have the same endings. Other names, such as SC4001E0 and SC4002E0, do not
-#: follow such a rule.
+#: Patterns of names that end with the number of a recording or with a condition. If several names
+#: have the same beginning and different endings, they are probably recordings of one subject. The
+#: number after each pattern is the minimum number of subjects that must have the same set of
+#: endings. No rule covers names such as SC4001E0 and SC4002E0, which also belong to one subject.
 _NAME_RULES = (
     # anna_night1, P07-run-2
     (rf"(?P<subject>.+)(?P<ending>[ _-]({_COUNTED})[ _-]?\d+)", 1),
@@ -250,20 +255,20 @@ _NAME_RULES = (
 )
 _SUFFIX = r"([_-](raw|eeg|psg))?"
 
-#: If at least 10 recordings are in at most 2 top-level folders, the folder names are not taken as
-#: subjects: maximum number of folders.
+#: If many recordings are in only a few top-level folders, the folder names are not used as
+#: subjects: maximum number of these folders.
 _MAX_FOLDERS = 2
-#: Minimum number of recordings for this rule.
+#: Minimum number of recordings for the same rule.
 _MIN_RECORDINGS = 10
 
 _WHERE_TO_PASS = (
-    "Pass the expression with --subject (command evaluate: --load subject=), or in Python as the "
-    "argument subject, which may also be a function of the path."
+    "Pass the regular expression with --subject (command evaluate: --load subject=), or in Python "
+    "as the argument subject, which may also be a function of the path."
 )
 
 
 def compile_pattern(argument: str, pattern: str) -> re.Pattern:
-    """Compile a regular expression that was passed as an argument.
+    """Compile a regular expression that the user passed as an argument.
 
     Raises
     ------
@@ -274,7 +279,7 @@ def compile_pattern(argument: str, pattern: str) -> re.Pattern:
         return re.compile(pattern)
     except re.error as error:
         raise ValueError(
-            f"{argument} must be a valid regular expression, got {pattern!r} ({error})."
+            f"{argument} must be a valid regular expression, got {pattern!r} (error: {error})."
         ) from error
 
 
@@ -285,7 +290,7 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     ----------
     subject : callable | str | None
         A function, which is returned unchanged; or a regular expression that is searched for in
-        the path and whose only group matches the subject. If None, use
+        the path and whose only group matches the subject. If None, the subject is guessed with
         :func:`~braindecode_pars._common.subjects.subject_of_path`.
 
     Returns
@@ -296,10 +301,10 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
     Raises
     ------
     TypeError
-        If ``subject`` has another type.
+        If ``subject`` has an unsupported type.
     ValueError
         If ``subject`` is not a valid regular expression, or does not have exactly one group. The
-        returned function raises this error if the regular expression does not match the path.
+        returned function also raises a ValueError, if the regular expression does not match a path.
 
     Examples
     --------
@@ -332,11 +337,12 @@ def subject_finder(subject: Subject) -> Callable[[Any], Any]:
 
 
 def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
-    """Check that subjects guessed from paths are not top-level folders or single recordings.
+    """Raise an error if subjects that were guessed from paths are probably wrong.
 
-    Only subjects that are a complete folder name or file name are checked. If each subject has a
-    folder, file names are not checked. The only check of BIDS subjects is that no subject is in two
-    datasets.
+    If the layout of the folders is unknown, the subject is guessed: it is the name of the top-level
+    folder, or the file name if there is no folder. Such a guess is wrong if the top-level folders
+    do not correspond to subjects, or if each name is only one of several recordings of a subject.
+    For a known layout, such as BIDS, the only check is that no BIDS subject is in two datasets.
 
     Parameters
     ----------
@@ -349,10 +355,10 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     ------
     ValueError
         If one or two top-level folders, such as ``edf``, would be the subjects of ten or more
-        recordings. If two file names obviously belong to the same subject, such as Subject00_1 and
-        Subject00_2, or P01_open and P01_closed if another subject also has files with these two
-        endings. If two BIDS datasets contain a subject with the same name. The message suggests a
-        value for the argument ``subject``.
+        recordings. If two names obviously belong to the same subject, such as Subject00_1 and
+        Subject00_2, or P01_open and P01_closed (if there are also P02_open and P02_closed). If two
+        BIDS datasets contain a subject with the same name. The message suggests a value for the
+        argument ``subject``.
 
     Examples
     --------
@@ -371,11 +377,11 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
     folders = sorted(set(in_folders.values()))
     if len(folders) <= _MAX_FOLDERS and len(in_folders) >= _MIN_RECORDINGS:
         raise ValueError(
-            f"The subject of {len(in_folders)} recordings in {root}, such as "
-            f"{next(iter(in_folders))}, would be the name of the top-level folder: "
-            f"{' or '.join(folders)}. Specify the subject by a regular expression with one group: "
-            "'([^/]+)/[^/]+$' for the folder that contains the file, '^([^/]+)/' for the top-level "
-            f"folder. {_WHERE_TO_PASS}"
+            f"It is unclear which part of the path is the subject of {len(in_folders)} recordings "
+            f"in {root}, such as {next(iter(in_folders))}. The top-level folder "
+            f"({' or '.join(folders)}) is probably not the subject. Specify the subject by a "
+            "regular expression with one group: '([^/]+)/[^/]+$' for the folder that contains the "
+            f"file, or '^([^/]+)/' for the top-level folder. {_WHERE_TO_PASS}"
         )
     for rule, n_subjects in _NAME_RULES:
         files: dict[str, dict[str, PurePath]] = {}  # by subject and remaining file name
@@ -392,9 +398,10 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
                 patterns = {re.sub(r"\d+", r"\\d+", re.escape(e)) for e in endings[subject]}
                 raise ValueError(
                     f"{first} and {second} appear to be two recordings of the same subject, "
-                    f"{subject}. Specify the subject by a regular expression with one group, such "
-                    f"as '(?i)([^/]+)(?:{'|'.join(sorted(patterns))})' if they are from the same "
-                    f"subject. {_WHERE_TO_PASS}"
+                    f"{subject}. Specify the subject by a regular expression with one group: "
+                    f"'(?i)([^/]+)(?:{'|'.join(sorted(patterns))})' if they are from the same "
+                    "subject, or '([^/]+)' (the first folder or the file name) if they are not. "
+                    f"{_WHERE_TO_PASS}"
                 )
 
 
@@ -407,7 +414,7 @@ def _check_data_sets(paths: Iterable[PurePath]) -> None:
             if dataset != match[1]:
                 raise ValueError(
                     f"Two BIDS datasets contain {match[2]}: {first} and {path}. Specify the "
-                    "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' for "
-                    "the same subject in both datasets, '^((?:.+?/)??sub-[^/_]+)/' for different "
-                    f"subjects. {_WHERE_TO_PASS}"
+                    "subject by a regular expression with one group: '(?:^|/)sub-([^/_]+)/' if "
+                    "this is the same subject in both datasets, or '^((?:.+?/)??sub-[^/_]+)/' if "
+                    f"these are different subjects. {_WHERE_TO_PASS}"
                 )

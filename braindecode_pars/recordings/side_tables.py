@@ -1,9 +1,10 @@
 """Find and read the tables that belong to recordings: BIDS tables, and tables of labels.
 
-The tables of a recording are found by the inheritance principle of BIDS. All tables are read by
-:func:`read_table`, and times in tables by :func:`times_in`. Package mne-bids is not used for BIDS
-tables, because it appends the column ``value`` to labels in ``trial_type``, ignores a status such
-as "bad; noisy", and refuses tables that list the channels in another order.
+The tables of a recording are found by the inheritance principle of BIDS (:func:`table_beside`). All
+tables are read by :func:`read_table`, and the times in tables by :func:`times_in`. The package
+mne-bids is not used for BIDS tables, because it appends the column ``value`` to labels in
+``trial_type``, ignores a status such as "bad; noisy", and rejects tables that list the channels in
+a different order than the recording.
 """
 
 import os
@@ -26,7 +27,7 @@ TABLES = ("events", "channels")
 
 
 def tables_beside(recording: Path) -> list[Path]:
-    """Return the BIDS tables that are read for a recording, see :func:`table_beside`."""
+    """Return the BIDS tables of a recording that are read, see :func:`table_beside`."""
     return [table for name in TABLES if (table := table_beside(recording, name))]
 
 
@@ -34,16 +35,16 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     """Return the BIDS table of a recording, such as sub-01_task-rest_events.tsv.
 
     A table with the name of the recording takes precedence. If there is none, the inheritance
-    principle of BIDS applies. The table is in the folder of the recording or in a folder above, up
-    to the folder of the dataset. Its file name contains a subset of the entities of the recording,
-    such as ``task-rest``. The nearest folder takes precedence; within a folder, the table with the
-    most entities.
+    principle of BIDS applies: the table is in the folder of the recording or in a folder above, up
+    to the folder of the dataset, and each entity in its file name, such as ``task-rest``, is also
+    in the name of the recording. The nearest folder with such a table takes precedence; within a
+    folder, the table with the most entities.
 
     Raises
     ------
     ValueError
-        If a folder contains two matching tables with the same number of entities, or only a table
-        whose entities are spelled differently, such as run-01 instead of run-1.
+        If a folder contains two matching tables with the same number of entities, or no matching
+        table but one whose entities are spelled differently, such as run-01 instead of run-1.
     """
     stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
@@ -58,9 +59,10 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
         similar = [path for path, part in parts.items() if _plain(part) <= _plain(entities)]
         if len(matches) > 1 or (similar and not matches):
             raise ValueError(
-                f"{' and '.join(map(str, sorted(matches or similar)))} may belong to "
-                f"{recording.name}. Remove or rename the tables that do not belong to this "
-                f"recording, or add a table named {table.name}."
+                f"It is unclear which table belongs to {recording.name}. Candidates: "
+                f"{' and '.join(map(str, sorted(matches or similar)))}. Rename the table of this "
+                f"recording to {table.name}, or remove or rename the tables that do not belong to "
+                "it."
             )
         if matches:
             return matches[0]
@@ -77,14 +79,14 @@ def _plain(entities: Iterable[str]) -> set[str]:
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """Read a CSV or TSV file as a DataFrame of strings; empty cells are NaN.
 
-    Leading and trailing whitespace is removed. "n/a", "NaN" and "null" count as empty, in upper or
-    lower case. Column names are converted to lower case.
+    Leading and trailing whitespace is removed from cells. Cells that contain "n/a", "NaN" or "null"
+    count as empty, in upper or lower case. Column names are converted to lower case.
 
     Parameters
     ----------
     file : path
-        Table in UTF-8, with commas, semicolons or tabs as separators. A relative path refers to
-        ``folder``, or, if there is no such file, to the working directory.
+        Table in UTF-8, with commas, semicolons or tabs as separators. A relative path may refer to
+        ``folder`` or to the working directory.
     folder : Path
         Folder of the recordings.
 
@@ -98,8 +100,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is not a table, if a column name occurs twice, or if both ``folder`` and the
-        working directory contain a table of this name.
+        If the file is not a table, if a column name occurs twice, or if a relative path refers to
+        different files in ``folder`` and in the working directory.
 
     Examples
     --------
@@ -121,8 +123,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     path, *others = paths
     if others:
         raise ValueError(
-            f"{path} and {others[0]} have the same relative path. Pass the absolute path of one of "
-            "the tables."
+            f"The relative path {here} matches two tables: {path} and {others[0]}. Pass the "
+            "absolute path of one of them."
         )
     if problem := search.why_unreadable(path):
         raise ValueError(f"{path} cannot be read: {problem}")
@@ -138,7 +140,9 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
             skipinitialspace=True,
         )
     except ValueError as error:  # also errors of pandas
-        raise ValueError(f"{path} is not a table in UTF-8: {error}") from error
+        raise ValueError(
+            f"{path} cannot be read as a table ({error}). Save it as a CSV or TSV file in UTF-8."
+        ) from error
     table = table.apply(lambda cells: cells.str.strip().replace(tables.EMPTY, np.nan, regex=True))
     header = table.iloc[0]
     table = table.iloc[1:].dropna(how="all").set_axis(header.rename(None), axis=1)
@@ -146,7 +150,7 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
 
 
 def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
-    """Return a table with column names in lower case, without unnamed empty columns.
+    """Return a table with column names in lower case, and without empty columns that have no name.
 
     Raises
     ------
@@ -157,7 +161,8 @@ def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
     table = table.loc[:, [name != "" or bool(cells.notna().any()) for name, cells in table.items()]]
     if (duplicated := table.columns[table.columns.duplicated()]).size:
         raise ValueError(
-            f"{where} contains the column {duplicated[0]!r} twice. Rename or remove one of them."
+            f"{where} contains the column {duplicated[0]!r} twice (upper and lower case are not "
+            "distinguished). Rename or remove one of them."
         )
     return table
 
@@ -178,8 +183,8 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     table : DataFrame
-        Table of :func:`read_table` or :func:`with_plain_columns`, with the optional columns
-        ``onset`` and ``duration``.
+        Table, as returned by :func:`read_table` or :func:`with_plain_columns`, with the optional
+        columns ``onset`` and ``duration``.
     where : Any
         Name of the table in error messages.
 
@@ -198,10 +203,10 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
     further = [name for name in filled_columns if name not in texts and re.search(pattern, name)]
     if further and not {*texts} <= {*filled_columns}:
         raise ValueError(
-            f"{where} has the columns {checks.format_list([*map(repr, further)])}, which appear to "
-            "contain times but are not read. Times are read from the columns 'onset' and "
-            "'duration', in seconds relative to the first sample. Rename or remove all other "
-            "columns with times."
+            f"{where} has columns that appear to contain times, but are not read: "
+            f"{checks.format_list([*map(repr, further)])}. Times are only read from the columns "
+            "'onset' and 'duration': the onset in seconds relative to the first sample, and the "
+            "duration in seconds. Rename or remove all other columns with times."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
     is_invalid = (texts != "") & ~np.isfinite(numbers)
@@ -210,16 +215,18 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
     for row, column in np.argwhere(is_invalid.to_numpy())[:1].tolist():
         raise ValueError(
             f"{where} contains the {texts.columns[column]} {texts.iloc[row, column]!r} in row "
-            f"{texts.index[row] + 2}, expected seconds, such as 90.5. A duration may be empty or "
-            "n/a, but a row with a duration must have an onset."
+            f"{texts.index[row] + 2}, expected a time in seconds, such as 90.5. A duration must "
+            "not be negative; it may be empty or n/a. A row with a duration must have an onset. "
+            "Correct the row."
         )
     return numbers["onset"].to_numpy(), numbers["duration"].to_numpy()
 
 
 def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
-    """Read the events of a BIDS table, or only the gaps and bad segments among them.
+    """Read the events of a BIDS table as annotations.
 
-    Onsets are in seconds relative to the first sample.
+    If ``marks_only`` is True, only gaps and bad segments are returned. Onsets are in seconds
+    relative to the first sample.
     """
     events = read_table(table, table.parent)
     if marks_only and "onset" not in events:

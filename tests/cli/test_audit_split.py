@@ -40,7 +40,7 @@ def test_the_exit_code_shows_a_leak_in_tables():
     ("train", "test", "text"),
     [
         ("train.csv", "absent.csv", "absent.csv"),
-        ("absent", "absent", "Unknown dataset 'absent'"),
+        ("absent", "absent", "dataset 'absent'"),
         ("train.csv", "unknown.csv", "required columns subject"),
         ("train.csv", "text.csv", "stop must be numbers"),
         ("train.csv", "simulated", "Only one of"),

@@ -61,7 +61,7 @@ def one_line(output: str) -> str:
 
 #: Command line (SMALL: options of small data) -> exit code, and parts of the error message.
 MISTAKES = {
-    "compare --dataset tuhab": (1, "'tuhab'. Pass one of sleep, mental_arithmetic, simulated"),
+    "compare --dataset tuhab": (1, "'tuhab'", "sleep, mental_arithmetic, simulated"),
     "compare SMALL --load reference=average": (1, "unexpected keyword argument 'reference'"),
     # Encoders are checked before a corpus is read.
     "compare --dataset tuab --data no --encoder nowhere": (1, "nowhere is not an existing folder"),

@@ -61,7 +61,7 @@ def test_labels_of_own_files_as_options(tmp_path):
         (("nowhere.py",), r"nowhere\.py"),
         (("tuhab",), "'tuhab'.*tuab"),
         (("tuab",), "'tuab'.*--data"),
-        (("sleep", "nights"), "path .*'sleep'.*nights"),
+        (("sleep", "nights"), r"'sleep'.*nights.*--data"),
     ],
 )
 def test_unknown_data(arguments, message):

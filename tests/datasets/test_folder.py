@@ -68,7 +68,7 @@ def test_the_average_of_the_good_eeg_channels_is_the_reference(tmp_path):
     raw.info["bads"] = ["Fz"]
     raw.set_annotations(mne.Annotations([0, 5], [5, 5], ["a", "b"]))
     raw.save(tmp_path / "P01_raw.fif", verbose="error")
-    with pytest.warns(UserWarning, match=r"Fz .*missing or marked as bad in 1\n +ECG .*EEG"):
+    with pytest.warns(UserWarning, match=r"Fz .*missing or marked as bad in 1 of 1\n +ECG .*EEG"):
         windows = folder.load(tmp_path, reference="average", window_seconds=5, **KEEP)
     assert windows.datasets[0].raw.ch_names == names[:3]
     before = raw.get_data(names[:3], stop=500)
@@ -297,7 +297,7 @@ def test_bad_segments_are_no_windows(tmp_path, caplog):
     caplog.set_level("INFO")
     windows = folder.load(root, **{**BIDS, "verbose": 1})
     assert windows.datasets[0].metadata["i_start_in_trial"].tolist() == [0]
-    assert "2 of 3 windows  in a gap or in an annotation" in caplog.text
+    assert "2 of 3 windows  overlapping a gap or an annotation" in caplog.text
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate recordings")

@@ -129,7 +129,7 @@ def test_given_channels_are_chosen_before_the_reference(tmp_path):
     assert names_in(windows) == ("A1", "C4", "c3")
     expected -= expected.mean(axis=1, keepdims=True)
     np.testing.assert_allclose(signals(windows), expected, atol=1e-10)
-    with pytest.raises(ValueError, match=r"1 of 2 channels \(Oz\) are missing"):
+    with pytest.raises(ValueError, match=r"1 of 2\): Oz"):
         load(tmp_path / "absent", raws, channels=["C3", "Oz"])
 
 
@@ -137,11 +137,11 @@ def test_electrodes_of_biosemi(tmp_path):
     """All are used, in one system; none is taken for an electrode of the 10-20 system."""
     names = [f"{letter}{i}" for letter in "ABC" for i in range(1, 33)]
     assert shared_channels(infos(names, names), average=True) == (names, True)
-    with pytest.raises(ValueError, match="4 recordings share no EEG channel"):
+    with pytest.raises(ValueError, match=r"No EEG channel .*4"):
         shared_channels(infos(*[names, SCALP] * 2))
     raws = [recording(i, names) for i in range(2)]
     assert names_in(load(tmp_path / "own", raws, channels=["BioSemi C3"])) == ("BioSemi C3",)
-    with pytest.raises(ValueError, match=r"C3, C4.*missing.*BioSemi .*raw\.rename_channels"):
+    with pytest.raises(ValueError, match=r"2 of 2\): C3, C4.*BioSemi .*raw\.rename_channels"):
         load(tmp_path / "other", raws, channels=["C3", "C4"])
 
 

@@ -226,7 +226,7 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
 def test_classes_that_no_file_has(classes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
-    with pytest.raises(ValueError, match="classes requires labels in a table"):
+    with pytest.raises(ValueError, match=r"classes .* labels={"):
         classes_and_targets(None, ["W"], {}, 30.0)
 
 
@@ -235,7 +235,7 @@ def test_windows_are_as_long_as_labels_of_one_length(labels):
     durations = {"left": [4.0, 3.999], "right": [4.001]}
     assert classes_and_targets(labels, None, durations)[-1] == 3.999
     # A requested length is not changed.
-    with pytest.raises(ValueError, match=r"3 labels last 3\.999 to 4\.001 s"):
+    with pytest.raises(ValueError, match=r"3\.999 to 4\.001 s .*: 3,"):
         classes_and_targets(labels, None, durations, 30.0)
 
 
@@ -254,11 +254,11 @@ def test_longer_labels_and_marks_have_the_usual_length(durations, expected):
 
 def test_labels_that_are_shorter_than_a_window_are_an_error():
     durations = {"a": [0.2, *[3.9] * 4, *[4.1] * 30], "b": [4.2] * 30}
-    with pytest.raises(ValueError, match=r"65 labels last 0\.2 to 4\.2 s \(median 4\.1 s\)"):
+    with pytest.raises(ValueError, match=r"0\.2 to 4\.2 s .*: 65, .*: 4\.1 s"):
         classes_and_targets(None, None, durations)
-    with pytest.raises(ValueError, match=r"41 labels last 2 to 4"):  # one sets no length
+    with pytest.raises(ValueError, match=r"2 to 4 s .*: 41,"):  # one sets no length
         classes_and_targets(None, None, {"a": [4.0] * 40 + [2.0]})
-    with pytest.raises(ValueError, match=r"20 labels last 0\.004 to 0\.004 s.*in seconds"):
+    with pytest.raises(ValueError, match=r"in seconds.*0\.004 to 0\.004 s .*: 20,"):
         classes_and_targets(None, None, {"a": [4e-3] * 10, "b": [4e-3] * 10})
 
 

@@ -87,7 +87,7 @@ def test_two_headers_that_name_one_file_are_an_error(tmp_path):
         find_recordings([first, second])
     first.unlink()
     first.with_suffix(".eeg").unlink()
-    with pytest.warns(UserWarning, match=r"\(1\): P02\.vhdr \(P01\.vmrk\)"):
+    with pytest.warns(UserWarning, match=r"\(1\) .*: P02\.vhdr \(P01\.vmrk\)"):
         assert recordings_below(tmp_path) == [second]
 
 
@@ -113,9 +113,10 @@ def test_names_that_number_recordings_of_a_subject_ask_for_the_subject(subject):
         check_guessed_subjects(ROOT, [PurePosixPath("ben.edf"), first, second])
     message = str(caught.value)
     assert all(text in message for text in (str(first), str(second), subject, "--subject"))
-    # The regular expression in the message matches the subject.
-    (pattern,) = re.findall(r"'(.*?)'", message)
+    # The first regular expression in the message matches the subject, the second the file name.
+    pattern, of_file = re.findall(r"'(.*?)'", message)
     assert {subject_finder(pattern)(path) for path in (first, second)} == {subject}
+    assert len({subject_finder(of_file)(path) for path in (first, second)}) == 2
 
 
 def test_words_that_several_names_have_ask_for_the_subject():
@@ -123,7 +124,7 @@ def test_words_that_several_names_have_ask_for_the_subject():
     names += ("anna_eyes-open.edf", "anna_eyes-closed.edf", "ben.edf")
     with pytest.raises(ValueError, match="same subject") as caught:
         check_guessed_subjects(ROOT, paths(*names))
-    (pattern,) = re.findall(r"'(.*?)'", str(caught.value))
+    pattern, _ = re.findall(r"'(.*?)'", str(caught.value))
     first, second, third = map(subject_finder(pattern), paths(*names)[:3])
     assert first == second != third
 
