@@ -242,8 +242,8 @@ def shift_matrices(
     panels[3].plot([-1, 1], [-1, 1], color=style.shade(0.6), lw=1, zorder=0)
     panels[3].scatter(target, prediction, s=5, color=style.COLORS[0], alpha=0.35, lw=0)
     title = f"RMSE {np.sqrt(loss):.2f} (fraction of window length)"
-    panels[3].set(title=title, xlabel=f"true {shift}", ylabel=f"predicted {shift}")
-    panels[3].set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
+    panels[3].set(xlabel="true shift / window length", ylabel="predicted shift / window length")
+    panels[3].set(title=title, xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
     style.remove_frame(panels[3])
     return panels
 
