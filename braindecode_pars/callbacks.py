@@ -37,8 +37,8 @@ class Pretraining(Callback):
     epochs : int | None
         Number of epochs of pretraining. In each epoch, one crop (a random segment of a random
         channel) is drawn from every window. If None, pretraining continues until the loss on
-        held-out subjects stops decreasing, see :class:`HeldOutSchedule`. If 0, the encoder is not
-        pretrained.
+        held-out subjects stops decreasing, or until ``max_steps`` or ``minutes`` is reached, see
+        :class:`HeldOutSchedule`. If 0, the encoder is not pretrained.
     max_steps, minutes, sham
         As in :class:`~braindecode_pars.pretraining.PretrainingSettings`.
     lr, batch_size, weight_decay : float, int, float
@@ -59,7 +59,7 @@ class Pretraining(Callback):
         Number of samples in a crop. If None, the length of the first labeled window or of the first
         unlabeled window is used, whichever is shorter.
     precision, compile
-        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
+        As in :class:`~braindecode_pars.pretraining.PretrainingNet`.
     verbose : int
         Verbosity: 0 prints nothing, 1 shows a progress bar.
 

@@ -330,8 +330,12 @@ class PretrainingNet(computing.TrainingNet):
     validation_seed : int
         Seed of all random choices in validation (channel, crop, patches and masks). The choices are
         the same in every epoch, so that the validation losses of different epochs are comparable.
-    precision, compile
-        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
+    precision : "float32" | "bfloat16"
+        Precision of the forward pass (torch autocast). Weights, gradients, optimizer state and
+        losses are always float32.
+    compile : bool
+        Whether to compile the encoder and the decoder of the task with ``torch.compile``. The first
+        steps then take up to a minute.
     **kwargs
         As in :class:`skorch.NeuralNet`.
 
@@ -344,8 +348,10 @@ class PretrainingNet(computing.TrainingNet):
 
     Raises
     ------
-    KeyboardInterrupt, ValueError
-        In ``fit``, as in :class:`~braindecode_pars._common.computing.TrainingNet`.
+    KeyboardInterrupt
+        In ``fit``, after Ctrl-C. The net keeps its current weights.
+    ValueError
+        In ``fit``, if the training loss is NaN or infinite, or if all weights are frozen.
 
     Examples
     --------

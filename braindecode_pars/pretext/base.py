@@ -46,8 +46,8 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
 
     Notes
     -----
-    A custom task may be defined in any Python file. Once the file was imported, you can use the
-    short name of the task, for example ``PARSClassifier(pretext="my-mae")``. If you use the file
+    A custom task may be defined in any Python file. After importing this file, you can use the
+    short name of the task, for example ``PARSClassifier(pretext="my-mae")``. If you pass the file
     and the class instead, for example ``PARSClassifier(pretext="my_task.py:MyMAE")``, the file is
     imported for you.
 
