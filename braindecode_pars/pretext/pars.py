@@ -1,4 +1,4 @@
-"""PARS: pairwise relative shift pretraining, in time (Sandino et al. 2025) and in space and time."""
+"""PARS: pairwise relative shift pretraining (Sandino et al. 2025), in time or in space and time."""
 
 from typing import Any, ClassVar
 

@@ -77,8 +77,8 @@ class EncoderCard:
         Number of windows and number of epochs in pretraining.
     n_times, n_steps, n_examples : int | None
         Number of samples in a crop (the random segment of a window that is one training example),
-        number of training steps, and total number of crops in these steps; None if unknown.
-        The training cost is computed from these numbers.
+        number of training steps, and total number of crops in these steps; None if unknown. The
+        training cost is computed from these numbers.
     loss_relative : float | None
         Training loss in the last epoch of pretraining, divided by the chance-level loss (below 1 is
         better than chance). None if unknown.
