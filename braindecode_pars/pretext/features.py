@@ -50,15 +50,16 @@ def trend(x: Tensor, sfreq: float) -> Tensor:
 
     The parabola :math:`x(t) \approx a + b\,t + c\,t^2` is fitted to each signal. The time :math:`t`
     is -1 at the first sample and 1 at the last sample. The features are the slope :math:`b` and the
-    curvature :math:`c`, in the unit of the signal. For a normalized signal, this unit is its
-    standard deviation.
+    curvature :math:`c`, in the unit of the signal. For a normalized signal, this unit is the
+    standard deviation of the original signal.
 
     Parameters
     ----------
     x : Tensor of float32 or float64, shape (batch, n_times)
         Signals.
     sfreq : float
-        Sampling rate in Hz. It is not used; all functions of features have this argument.
+        Sampling rate in Hz. It is not used, but all functions that compute features have this
+        argument.
 
     Returns
     -------

@@ -344,7 +344,8 @@ class SeveralLengths(_WithParts):
 
     There is a separate task for each length, with its own output layers and its own chance-level
     loss (the loss of the best prediction that ignores the signal). The loss is divided by the
-    chance-level loss, so that all lengths have the same weight.
+    chance-level loss, so that all lengths have the same weight. :func:`runs.pretrain
+    <braindecode_pars.runs.pretrain>` uses this task if several window lengths are set.
 
     Parameters
     ----------
