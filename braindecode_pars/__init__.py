@@ -1,25 +1,28 @@
 """Self-supervised pretraining for EEG, evaluated on held-out subjects.
 
-The package has five layers. A layer imports only from itself and from the layers that are listed
-before it.
+The package has five layers. A layer imports only from itself and from the layers above it in this
+list.
 
 core
-    tokens.py: patches and tokens of one channel. encoder.py: transformer encoder. models/: PARSNet
+    tokens.py: patches (short segments of one channel) and tokens (the vectors that represent
+    patches in the transformer). encoder.py: transformer encoder of one channel. models/: PARSNet
     for fine-tuning, and an encoder of all channels. pretext/: pretext tasks. pretraining.py and
-    callbacks.py: training of the pretext tasks. paper.py: published hyperparameters. windows/:
-    conversion of every supported input to one table of windows. estimators/: scikit-learn
+    callbacks.py: training of an encoder on a pretext task. paper.py: hyperparameters of the paper.
+    windows/: conversion of every supported input to one table of windows. estimators/: scikit-learn
     estimators. pretrained/: saving and loading of encoders. plotting/: figure style and training
-    curves. _common/: files, names and channels.
+    curves. _common/: helper functions that are used by several of these modules.
 evaluation
-    evaluation/: evaluation protocols, which return tidy scores, and their figures. baselines/:
-    methods to compare with.
+    evaluation/: evaluation protocols (functions that train and test methods on held-out subjects),
+    which return tables of scores, and figures of these scores. baselines/: methods to compare with.
 data
-    recordings/: conversion of files to windows. datasets/: a recipe for each corpus.
+    recordings/: conversion of files to windows. datasets/: one recipe (a module that reads and
+    preprocesses the recordings) for each public corpus.
 scale
-    signal_store/: corpora on disk. runs/: long pretraining runs.
+    signal_store/: a corpus of signals in one folder on disk, which is read without loading it into
+    memory. runs/: pretraining runs that can be resumed.
 study
-    study/: test whether pretraining helps on a dataset. predictions/: predictions for recordings.
-    cli/: the commands.
+    study/: tests of whether pretraining helps on a dataset. predictions/: predictions for new
+    recordings. cli/: commands for the terminal.
 
 Names are imported on first use, so that ``import braindecode_pars`` is fast.
 """

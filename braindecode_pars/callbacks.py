@@ -21,11 +21,13 @@ __all__ = ["HeldOutSchedule", "Pretraining", "ProgressLine", "WarmupCosine"]
 class Pretraining(Callback):
     """skorch callback that pretrains the encoder of a network before fine-tuning.
 
-    Use this callback with any skorch net whose module has an ``encoder``, for example
-    ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. Before the first epoch,
-    it pretrains ``module_.encoder`` in place, without labels. If the net has a ``train_split``,
-    only the training set is used, never the validation set. The default settings run on a laptop;
-    the settings of the paper are in :mod:`~braindecode_pars.paper`.
+    Use this callback with any skorch net whose module has a
+    :class:`~braindecode_pars.PatchEncoder` as its attribute ``encoder``, for example
+    ``EEGClassifier(PARSNet, callbacks=[Pretraining("pars", epochs=100)])``. Before the first epoch
+    of the net, the callback pretrains ``module_.encoder`` in place, without labels. If the net has
+    a ``train_split``, the callback uses only the training set for pretraining, not the validation
+    set. With the default settings, pretraining is feasible on a laptop; the settings of the PARS
+    paper are in :mod:`~braindecode_pars.paper`.
 
     Parameters
     ----------
@@ -33,35 +35,39 @@ class Pretraining(Callback):
         Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` (such as
         ``"pars"``), a class or an instance.
     epochs : int | None
-        Number of epochs. In each epoch, one crop is drawn from every window: a random segment of a
-        random channel. If None, training continues as long as the held-out loss decreases, see
+        Number of epochs of pretraining. In each epoch, one crop (a random segment of a random
+        channel) is drawn from every window. If None, pretraining continues until the loss on
+        held-out subjects stops decreasing, or until ``max_steps`` or ``minutes`` is reached, see
         :class:`HeldOutSchedule`. If 0, the encoder is not pretrained.
     max_steps, minutes, sham
         As in :class:`~braindecode_pars.pretraining.PretrainingSettings`.
     lr, batch_size, weight_decay : float, int, float
-        Learning rate, batch size and weight decay of AdamW. If ``epochs`` is a number, the
-        learning rate follows :class:`WarmupCosine`.
+        Learning rate, batch size and weight decay of the optimizer AdamW in pretraining. If
+        ``epochs`` is a number, the learning rate follows the schedule :class:`WarmupCosine`.
     task_params : dict | None
         Additional arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     unlabeled : torch Dataset | SignalStore | None
-        Additional unlabeled windows for pretraining. Their montage and their length may differ
-        from the labeled windows, but their sampling rate must be the same.
+        Additional unlabeled windows for pretraining. They must have the sampling rate of the
+        labeled windows, but may have a different montage and a different length. A
+        :class:`~braindecode_pars.signal_store.SignalStore` contains the signals of a corpus on
+        disk.
     callbacks : list of skorch callbacks | None
-        Callbacks of the pretraining net.
+        Callbacks of the skorch net that is used for pretraining.
     device : str | torch.device | None
         Device used for pretraining. If None, the device of the fine-tuned net is used.
     n_times : int | None
-        Number of samples in a crop. If None, the first labeled and the first unlabeled window are
-        read, and the shorter length is used.
+        Number of samples in a crop. If None, the length of the first labeled window or of the first
+        unlabeled window is used, whichever is shorter.
     precision, compile
-        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
+        As in :class:`~braindecode_pars.pretraining.PretrainingNet`.
     verbose : int
         Verbosity: 0 prints nothing, 1 shows a progress bar.
 
     Attributes
     ----------
     net_ : PretrainingNet | None
-        The trained pretraining net, with its ``history``. None before pretraining.
+        The net that was used for pretraining. Its ``history`` contains the losses of each epoch.
+        None before pretraining.
 
     Raises
     ------
@@ -134,7 +140,7 @@ class Pretraining(Callback):
         sfreq = None
         with suppress(ValueError):  # raised by braindecode models without a sampling rate
             sfreq = getattr(net.module_, "sfreq", None)
-        # Pretrain in place, and remember Ctrl-C for on_train_end.
+        # Pretrain in place. on_train_end raises KeyboardInterrupt again after Ctrl-C.
         try:
             pretrain_encoder(
                 encoder,

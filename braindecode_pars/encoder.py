@@ -36,12 +36,12 @@ _RULES = dict(
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention with a bias in all four projections.
+    """Multi-head attention, with biases for queries, keys, values and output.
 
     Parameters
     ----------
     embed_dim : int
-        Size of queries, features and output.
+        Size of the vectors in ``queries``, ``features`` and the output.
     num_heads : int
         Number of attention heads; must divide ``embed_dim``.
 
@@ -95,7 +95,7 @@ class MultiHeadAttention(nn.Module):
         Returns
         -------
         Tensor, shape (batch, n_queries, embed_dim)
-            Weighted mean of the values for each query, after the output projection.
+            Mean of the values, weighted by the attention of the query, after the output projection.
         """
         attended = F.scaled_dot_product_attention(
             self.split_heads(self.query(queries)),
@@ -128,7 +128,7 @@ class MultiHeadAttention(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Pre-norm transformer block (appendix A.1 of the paper, equations 4 and 5).
+    """Pre-norm transformer block (appendix A.1 of the PARS paper, equations 4 and 5).
 
     The block computes ``x + MHSA(LN(x))``, then ``x + FF(LN(x))``. LN is a layer norm, MHSA is
     multi-head self-attention, and FF is a feed-forward network of two linear layers.
@@ -205,19 +205,22 @@ def activation_name(encoder: PatchEncoder) -> str:
     name: str = activation.__name__
     if getattr(nn, name, None) is not activation:
         raise ValueError(
-            f"The encoder cannot be saved, because its activation {activation!r} is not in "
-            "torch.nn: model files store only the name of the class. Use a class of torch.nn."
+            f"The encoder cannot be saved, because its activation {activation!r} is not a class of "
+            "torch.nn, and model files store only the name of the class. Build the encoder with an "
+            "activation from torch.nn, such as torch.nn.GELU."
         )
     return name
 
 
 class PatchEncoder(nn.Module):
-    """Transformer encoder of patches of one channel (PatchTST, Nie et al. 2023).
+    """Transformer encoder of patches (short segments) of one channel, as in PatchTST.
 
-    The encoder consists of a patch embedding (tokenizer) and transformer blocks, as in appendix A.1
-    of the paper. Only the weights of this module are transferred from pretraining to fine-tuning.
-    The encoder processes one channel at a time. It does not add positions to the tokens; the
-    calling code has to add them.
+    The encoder consists of a patch embedding, which maps each patch to a vector called token, and
+    transformer blocks, as in appendix A.1 of the PARS paper. Only the weights of this module are
+    transferred from pretraining to fine-tuning. The encoder processes one channel at a time. It
+    does not add a position encoding: add :func:`~braindecode_pars.tokens.sinusoidal_positions` to
+    the output of :meth:`tokenize` before you call :meth:`forward`. To encode signals in one call,
+    use :func:`~braindecode_pars.models.embed_signals`.
 
     Parameters
     ----------
@@ -231,12 +234,12 @@ class PatchEncoder(nn.Module):
     drop_prob : float
         Dropout probability on the residual branches, in [0, 1).
     activation : type[nn.Module]
-        Activation of the feed-forward networks. To save the encoder, it must be a class of
-        ``torch.nn``.
+        Activation of the feed-forward networks. An encoder can only be saved if its activation is a
+        class of ``torch.nn``.
     tokenizer : "linear" | "spectral"
         Patch embedding, which maps patches to tokens. ``"linear"`` is a linear layer, as in the
-        paper. ``"spectral"`` adds a second linear layer, applied to the log power spectrum of the
-        patch (:class:`~braindecode_pars.tokens.SpectralPatchEmbedding`).
+        paper. ``"spectral"`` adds the output of a second linear layer, which is applied to the log
+        power spectrum of the patch (:class:`~braindecode_pars.tokens.SpectralPatchEmbedding`).
 
     Attributes
     ----------
@@ -253,8 +256,8 @@ class PatchEncoder(nn.Module):
 
     Notes
     -----
-    The defaults are the sizes of the paper. The encoder then has 12,727,808 parameters: 102,912 in
-    the tokenizer, 1,577,984 in each block and 1,024 in the final layer norm.
+    The defaults are the sizes in the paper. An encoder with these sizes has 12,727,808 parameters:
+    102,912 in the patch embedding, 1,577,984 in each block and 1,024 in the final layer norm.
 
     References
     ----------
@@ -291,8 +294,8 @@ class PatchEncoder(nn.Module):
         check_parameters(params, _RULES, type(self).__name__)
         if embed_dim % 2:
             raise ValueError(
-                f"embed_dim must be even, got {embed_dim}: each position is encoded by pairs of a "
-                "sine and a cosine."
+                f"embed_dim must be even, got {embed_dim}, because positions are encoded by pairs "
+                "of a sine and a cosine. Use an even number."
             )
 
         # Stored with the weights, so that the same encoder can be built again. NumPy numbers are
@@ -346,13 +349,13 @@ class PatchEncoder(nn.Module):
         return self.norm(tokens)
 
     def block_number(self, layer: int) -> int:
-        """Return the number of blocks up to a layer.
+        """Return the number of transformer blocks up to a layer.
 
         Parameters
         ----------
         layer : int
-            0 for the tokens, k for the output of block k. Negative numbers count from the end: -1
-            is the last block.
+            Layer of the encoder: 0 for the tokens, k for the output of block k. Negative numbers
+            count from the end: -1 is the last block.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Self-supervised pretraining of an encoder: a function, and a skorch net for pretext tasks."""
+"""Self-supervised pretraining: a function that pretrains an encoder, and the skorch net it uses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _RULES = dict(
     first_epoch=checks.integer(0),
 )
 
-#: Seed for drawing the signals that a task measures before the first training step.
+#: Seed for drawing the signals from which a task computes statistics before the first step.
 _PREPARATION_SEED = 1
 
 #: History column -> name in the progress bar. Columns that are not in the history are not shown.
@@ -57,10 +57,11 @@ def pretrain_encoder(
     verbose: int = 1,
     net: Callable[..., PretrainingNet] | None = None,
 ) -> PretrainingNet:
-    """Pretrain an encoder on unlabeled windows, in place (section 2 of the paper).
+    """Pretrain an encoder on unlabeled windows, in place (section 2 of the PARS paper).
 
-    The callback :class:`~braindecode_pars.callbacks.Pretraining`, the estimators and
-    :func:`runs.pretrain <braindecode_pars.runs.pretrain>` all call this function.
+    The estimators, the callback :class:`~braindecode_pars.callbacks.Pretraining` and
+    :func:`runs.pretrain <braindecode_pars.runs.pretrain>` call this function. Call it directly to
+    pretrain a :class:`~braindecode_pars.PatchEncoder` without any of them.
 
     Parameters
     ----------
@@ -68,42 +69,44 @@ def pretrain_encoder(
         Encoder to train. Its weights are changed in place.
     windows : torch Dataset | SignalStore | list of these
         Windows of one or several corpora, in any form that
-        :class:`~braindecode_pars.windows.SingleChannelWindows` accepts. An instance of
-        SingleChannelWindows is also accepted or, for a pretext task on all channels, an instance of
+        :class:`~braindecode_pars.windows.SingleChannelWindows` accepts. You can also pass an
+        instance of SingleChannelWindows or, if the pretext task uses all channels, an instance of
         :class:`~braindecode_pars.windows.AllChannelWindows`.
     settings : PretrainingSettings | None
         Pretext task, number of epochs, learning rate and further settings. If None, the default
         settings are used.
     n_times : int | None
-        Number of samples in a random crop. If None, the length of the first window of each corpus
-        is read, and the shortest of these lengths is used.
+        Number of samples in a crop (the random segment of a window that is one training example).
+        If None, the length of the first window of each corpus is read, and the shortest of these
+        lengths is used.
     sfreq : float | None
         Sampling rate in Hz, for pretext tasks that require it. It is only used if the windows do
         not contain their sampling rate.
-    held_out_windows : as windows
+    held_out_windows : same types as windows | None
         Windows of held-out subjects, used only if ``settings.epochs`` is None: the loss on these
-        windows then determines when training ends. If ``held_out_windows`` is also None, a tenth of
-        the subjects in ``windows`` is held out.
+        windows then determines when training ends. If ``settings.epochs`` and ``held_out_windows``
+        are both None, a tenth of the subjects in ``windows`` is held out.
     callbacks : list of skorch callbacks | None
         Additional callbacks of the net.
     on_end : callable | None
-        Function that is called with the net when training ends, also after Ctrl-C.
+        Function that is called when training ends, even after Ctrl-C, with the net as its argument.
     seed : int | None
-        Seed of all random draws. The random state of the caller is not changed. If None, the
-        global random number generator of torch is used.
+        Seed of all random numbers. The global random state of torch is restored afterwards. If
+        None, the global random number generator of torch is used.
     first_epoch : int
-        Number of epochs that were already trained before a run was resumed. The schedule and the
-        progress bar continue from this epoch.
+        Number of epochs that were already trained, if a run is resumed. The learning rate schedule
+        and the progress bar continue from this epoch.
     verbose : int
         Verbosity: 0 prints nothing, 1 shows a progress bar.
     net : callable | None
-        Class or function that builds the net from the task and the settings. If None, a
-        :class:`PretrainingNet` is built.
+        Class or function that builds the net. It is called with the arguments of
+        :class:`PretrainingNet`, which is used if ``net`` is None.
 
     Returns
     -------
     PretrainingNet
-        The trained net. ``net.history`` contains the losses, and ``net.task_`` is the pretext task.
+        The trained net. ``net.history`` contains the losses of each epoch, and ``net.task_`` is the
+        pretext task.
 
     Raises
     ------
@@ -118,9 +121,11 @@ def pretrain_encoder(
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        If the final loss is above 0.98 times the chance-level loss. The final loss is the held-out
-        loss if it was measured, and otherwise the mean training loss of the last tenth of the
-        epochs. Sham pretraining gives no warning.
+        If the final loss is above 0.98 times the chance-level loss (the loss of the best prediction
+        that ignores the signal). The final loss is the loss on held-out subjects if it was
+        computed, and otherwise the mean training loss of the last tenth of the epochs. Sham
+        pretraining (on the targets of other windows) issues no warning, because its loss is
+        expected to stay at chance level.
 
     Examples
     --------
@@ -152,7 +157,7 @@ def pretrain_encoder(
         if not is_ready and task.n_times != examples.n_times:  # the task may require shorter crops
             examples = dataset_class(windows, task.n_times)
 
-        # Collect the callbacks.
+        # Collect the callbacks of the net.
         options: dict[str, Any] = {}
         all_callbacks: list = [*(callbacks or [])]
         if verbose:
@@ -181,7 +186,7 @@ def pretrain_encoder(
             batch_size=int(settings.batch_size),  # torch refuses NumPy's integers
             optimizer__weight_decay=settings.weight_decay,
             callbacks=all_callbacks,
-            # The progress bar replaces the printed table.
+            # The progress bar replaces the table that skorch prints.
             callbacks__print_log__sink=skorch.utils.noop,
             device=device,
             precision=settings.precision,
@@ -208,14 +213,18 @@ def _report(net: PretrainingNet, steps_per_epoch: int, sham: bool, verbose: int)
     reasons = [row[held_out.DECAY_REASON] for row in net.history if held_out.DECAY_REASON in row]
     if verbose and reasons:
         text = (
-            "Pretraining ended after %d steps: %s. Relative held-out loss: %.3f (1 = chance level)."
+            "Pretraining ended after %d steps: %s. Final held-out loss: %.3f times the "
+            "chance-level loss (below 1 is better than chance)."
         )
         n_steps = len(net.history) * steps_per_epoch
         log.info(text, n_steps, reasons[0], training.loss_at_end(net.history))
     if not sham:
         training.warn_of_chance(net.history, steps_per_epoch)
     elif verbose:
-        log.info("Sham pretraining finished. By design, its loss stays at chance level.")
+        log.info(
+            "Sham pretraining (on the targets of other windows) finished. Its loss is expected to "
+            "stay at chance level, because there is nothing to learn."
+        )
 
 
 _FROZEN_MESSAGE = (
@@ -235,20 +244,22 @@ def _check_can_be_trained(encoder: PatchEncoder) -> None:
     if wrong_dtypes := {weights.dtype for weights in encoder.parameters()} - {torch.float32}:
         raise ValueError(
             f"The encoder has weights of type {wrong_dtypes.pop()}, but pretraining requires "
-            "torch.float32. Pass encoder.float()."
+            "weights of type torch.float32. Convert the encoder with encoder.float()."
         )
 
 
 class RelativeLoss(skorch.callbacks.Callback):
     """skorch callback that records the relative loss of a pretext task (1 = chance level).
 
-    The relative loss is the loss divided by the chance-level loss that
-    :meth:`~braindecode_pars.pretext.PretextTask.chance_loss` returns. Raw losses of different
-    tasks and settings are not comparable; relative losses are.
+    The relative loss is the loss divided by the chance-level loss, which is the loss of the best
+    prediction that ignores the signal
+    (:meth:`~braindecode_pars.pretext.PretextTask.chance_loss`). Unlike the losses themselves,
+    relative losses of different tasks and settings can be compared.
 
-    This callback adds ``train_loss_relative`` and ``valid_loss_relative`` to the history of a
-    :class:`PretrainingNet`. Every PretrainingNet has this callback. If the task has
-    :meth:`~braindecode_pars.pretext.PretextTask.part_losses`, the callback also adds one column
+    Every :class:`PretrainingNet` has this callback. The callback adds the columns
+    ``train_loss_relative`` and ``valid_loss_relative`` to the history of the net. If the loss of
+    the task consists of several parts
+    (:meth:`~braindecode_pars.pretext.PretextTask.part_losses`), the callback also adds one column
     per part, such as ``train_loss_relative_mae``: the mean over the batches that contain this part.
 
     Attributes
@@ -281,7 +292,7 @@ class RelativeLoss(skorch.callbacks.Callback):
         for name, loss in parts.items():
             key = f"{tables.RELATIVE}_{name}" if training else f"valid_loss_relative_{name}"
             total = self.sums_.setdefault(key, [0.0, 0])
-            # Tensors stay on the device; float() would wait for a GPU.
+            # The tensors stay on the device, because float() would make the CPU wait for the GPU.
             total[0] += loss.detach().nan_to_num() * size
             total[1] += loss.detach().isfinite() * size  # NaN if the part is not in the batch
 
@@ -296,29 +307,35 @@ class RelativeLoss(skorch.callbacks.Callback):
 class PretrainingNet(computing.TrainingNet):
     """skorch net that trains a pretext task.
 
-    ``forward(x)`` of the module returns ``(prediction, target)``, the two arguments of the
-    criterion. Relative losses are losses divided by ``chance_loss()`` of the module. In all other
-    respects, the net is a standard skorch net. The learning rate is constant, unless the callbacks
-    contain a schedule such as :class:`~braindecode_pars.callbacks.WarmupCosine`.
+    The module is the pretext task. Its ``forward(x)`` returns ``(prediction, target)``, the two
+    arguments of the criterion. The history also contains relative losses: the losses divided by
+    ``chance_loss()`` of the task. In all other respects, the net is a standard skorch net. The
+    learning rate is constant, unless the callbacks contain a learning rate schedule such as
+    :class:`~braindecode_pars.callbacks.WarmupCosine`.
 
     Parameters
     ----------
     module : PretextTask (class or instance)
         Pretext task. An instance is trained in place.
     criterion : type[nn.Module] | None
-        Loss function. If None, the criterion of the task.
+        Class of the loss function. If None, the attribute ``criterion`` of the task is used.
     optimizer : type[Optimizer]
-        Class of the optimizer. The default is AdamW, as in the paper, with weight decay only for
-        the weights of linear layers. The betas are the defaults of PyTorch (0.9, 0.999), because
-        the paper does not state them.
+        Class of the optimizer. The default is AdamW, as in the PARS paper, with weight decay only
+        for the weights of linear layers. The betas are the defaults of PyTorch (0.9, 0.999),
+        because the paper does not state them.
     lr, max_epochs, batch_size, train_split
         As in skorch. The default learning rate, number of epochs and batch size are the values of
-        the paper (section 2.5). The default ``train_split=None`` means no internal validation.
+        the paper (section 2.5). With the default ``train_split=None``, all windows are used for
+        training, and no validation loss is computed.
     validation_seed : int
-        Seed of the random draws in validation (channel, crop, patches, masks). Every epoch uses
-        the same draws, so that the validation losses of different epochs are comparable.
-    precision, compile
-        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
+        Seed of all random choices in validation (channel, crop, patches and masks). The choices are
+        the same in every epoch, so that the validation losses of different epochs are comparable.
+    precision : "float32" | "bfloat16"
+        Precision of the forward pass (torch autocast). Weights, gradients, optimizer state and
+        losses are always float32.
+    compile : bool
+        Whether to compile the encoder and the decoder of the task with ``torch.compile``. The first
+        steps then take up to a minute.
     **kwargs
         As in :class:`skorch.NeuralNet`.
 
@@ -331,8 +348,10 @@ class PretrainingNet(computing.TrainingNet):
 
     Raises
     ------
-    KeyboardInterrupt, ValueError
-        In ``fit``, as in :class:`~braindecode_pars._common.computing.TrainingNet`.
+    KeyboardInterrupt
+        In ``fit``, after Ctrl-C. The net keeps its current weights.
+    ValueError
+        In ``fit``, if the training loss is NaN or infinite, or if all weights are frozen.
 
     Examples
     --------
@@ -369,7 +388,7 @@ class PretrainingNet(computing.TrainingNet):
 
     @property
     def task_(self) -> Any:
-        """The pretext task. Subclasses that wrap the task in another module override this."""
+        """The pretext task. Subclasses that wrap it in another module override this property."""
         return self.module_
 
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
@@ -390,7 +409,7 @@ class PretrainingNet(computing.TrainingNet):
 
     def get_loss(self, y_pred: Any, y_true: Any, X: Any = None, training: bool = False) -> Any:
         loss = self.criterion_(*y_pred)
-        # A batch of one example contains no other target, so sham pretraining skips it.
+        # Sham pretraining uses the targets of other examples, so it skips a batch of one example.
         is_alone = self.task_.is_sham and X is not None and skorch.dataset.get_len(X) == 1
         return loss * 0.0 if is_alone else loss
 
@@ -403,7 +422,7 @@ class PretrainingNet(computing.TrainingNet):
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
     def prepare_task(self, X: Any, y: Any = None) -> None:
-        """Call ``prepare`` of the task, which measures training signals before the first step."""
+        """Let the task compute statistics of training signals before the first training step."""
         self.task_.prepare(partial(self.draw_signals, X, y))
 
     def draw_signals(self, X: Any, y: Any, n: int) -> torch.Tensor:
@@ -432,7 +451,7 @@ class PretrainingNet(computing.TrainingNet):
             return torch.stack(losses).mean().item()
 
     def agreed(self, value: float) -> float:
-        """Return a value that is the same in all processes of a distributed training."""
+        """Return a value on which all processes agree; overridden for distributed training."""
         return value
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:

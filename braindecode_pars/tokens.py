@@ -24,16 +24,17 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
 
     The result is :math:`(x - \bar x) / \sqrt{\operatorname{Var}(x) + \epsilon}`, where the mean and
     the biased variance are computed over the last axis. There are no learnable parameters (appendix
-    A.1 of the paper).
+    A.1 of the PARS paper).
 
     Parameters
     ----------
     x : Tensor, shape (..., n_times)
         Signals in any unit. Signals in volts and in microvolts give the same result: the square
         root of the default ``eps`` is 0.1 nV for signals in volts, which is much smaller than the
-        amplitude of EEG. If the amplitude of ``x`` is below 1e-9, ``eps`` reduces the variance of
-        the result. If it is above 1e19, the variance overflows. The estimators and the signal store
-        warn if amplitudes are outside this range.
+        amplitude of EEG. If the standard deviation of a signal is below 1e-9 in its unit, the
+        variance of the result is below 1, because of ``eps``. If the standard deviation is above
+        1e19, the variance overflows. The estimators and the
+        :class:`~braindecode_pars.signal_store.SignalStore` issue a warning in both cases.
     eps : float
         Constant added to the variance under the square root, in the squared unit of ``x``.
 
@@ -65,8 +66,8 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
 
     Samples after the last complete patch are dropped.
 
-    These patches are used in fine-tuning (section 2.5 of the paper), and in the pretext tasks that
-    PARS is compared with (appendix A.2).
+    Adjacent patches are used in fine-tuning (section 2.5 of the PARS paper), and in the pretext
+    tasks with which the paper compares PARS (appendix A.2).
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def random_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw random starts of patches, which may overlap (section 2.1 of the paper).
+    """Draw random starts of patches, which may overlap (section 2.1 of the PARS paper).
 
     The starts are drawn independently from a uniform distribution between 0 and ``n_times -
     patch_size``. With many patches, overlaps are unavoidable: 40 patches of 1 s, for example, do
@@ -211,8 +212,9 @@ def nonoverlapping_starts(
     """Draw the starts of patches that do not overlap within a signal.
 
     All arrangements of ``n_patches`` patches with at least ``min_gap`` samples between adjacent
-    patches are equally likely. The patches are in random order. In the paper, patches may overlap;
-    use non-overlapping patches to measure the effect of shared samples.
+    patches are equally likely. The patches are in random order. In the PARS paper, patches may
+    overlap; use patches without overlap to measure how much a pretext task depends on samples that
+    two patches have in common.
 
     Parameters
     ----------
@@ -244,15 +246,16 @@ def nonoverlapping_starts(
     slack = n_times - n_patches * stride + min_gap  # samples outside of patches and gaps
     if slack < 0:
         raise ValueError(
-            f"Patches of {patch_size} samples (n_patches={n_patches}, min_gap={min_gap}) do not "
-            f"fit into {n_times} samples; at most {(n_times + min_gap) // stride} patches fit. "
-            "Decrease n_patches or min_gap, or use overlap=True."
+            f"n_patches={n_patches} patches of {patch_size} samples with min_gap={min_gap} do not "
+            f"fit into {n_times} samples without overlap; at most "
+            f"{(n_times + min_gap) // stride} patches fit. Decrease n_patches or min_gap, or use "
+            "overlap=True."
         )
-    # If the samples of patches and gaps are not counted, an arrangement is a multiset of n_patches
+    # Without the samples of patches and gaps, the starts of the patches are a multiset of n_patches
     # values in 0..slack. Each multiset is obtained from a subset of n_patches values in
-    # 0..slack + n_patches - 1, by sorting it and subtracting the rank of each value. The indices of
-    # the n_patches largest of independent uniform keys are a random subset; all subsets are equally
-    # likely.
+    # 0..slack + n_patches - 1, by sorting the subset and subtracting the rank of each value. The
+    # indices of the n_patches largest of independent uniform keys are a random subset, and all
+    # subsets are equally likely.
     ranks = torch.arange(n_patches, device=device)
     keys = torch.rand(batch_size, slack + n_patches, device=device, generator=generator)
     # Adding rank * stride accounts for the samples of the preceding patches and gaps.
@@ -267,22 +270,24 @@ def shuffled(values: Tensor, *, generator: torch.Generator | None = None) -> Ten
 
 
 def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.0) -> Tensor:
-    r"""Return the sinusoidal position encoding of real-valued times (section 2.1 of the paper).
+    r"""Return the sinusoidal position encoding of real-valued times (PARS paper, section 2.1).
 
     This is the position encoding of Vaswani et al. (2017). For a time :math:`t` and an encoding of
     size :math:`F`, entry :math:`2i` is
-    :math:`\sin(t \cdot 10000^{-2i/F})`, and entry :math:`2i + 1` is the cosine of the same angle.
+    :math:`\sin(t \cdot b^{-2i/F})` with :math:`b` = ``base``, and entry :math:`2i + 1` is the
+    cosine of the same angle.
 
     Parameters
     ----------
     times : Tensor, shape (...)
         Start of each patch, in units of the patch length (``start / patch_size``). In this unit,
-        the adjacent patches of fine-tuning have the positions 0, 1, 2, ..., and the random starts
-        of pretraining are on the same scale.
+        adjacent patches, as in fine-tuning, have the times 0, 1, 2, ..., and patches with random
+        starts, as in pretraining, have times in between.
     embed_dim : int
         Size of the encoding; must be even.
     base : float
-        Longest wavelength of the encoding, divided by ``2 * pi``, in units of the patch length.
+        Base of the wavelengths, which range from ``2 * pi`` to almost ``2 * pi * base`` patch
+        lengths.
 
     Returns
     -------
@@ -291,7 +296,7 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
 
     Notes
     -----
-    The paper does not specify the unit of its times.
+    The PARS paper does not state in which unit times are encoded.
 
     References
     ----------
@@ -313,9 +318,10 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
 
 
 class PatchEmbedding(nn.Linear):
-    """Linear patch embedding, which maps each patch to a token (section 2.1 of the paper).
+    """Linear patch embedding, which maps each patch to a token (section 2.1 of the PARS paper).
 
-    It is a linear layer with a bias.
+    A token is the vector that represents a patch in the transformer. The patch embedding is a
+    linear layer with a bias.
 
     Parameters
     ----------
@@ -348,7 +354,7 @@ class LogPowerSpectrum(nn.Module):
         e^{-2 \pi i k n / M} \Bigr|^2, \qquad k = 1, \dots, \lfloor M / 2 \rfloor ,
 
     so that white noise of variance 1 has an expected power of 1. The output is
-    :math:`\log(P_k + 10^{-4})`. It is computed in float32 or float64, also under autocast.
+    :math:`\log(P_k + 10^{-4})`. The computation is in float32 or float64, even under autocast.
 
     Parameters
     ----------
@@ -357,10 +363,10 @@ class LogPowerSpectrum(nn.Module):
 
     Notes
     -----
-    With patches of one second, frequency :math:`k` is :math:`k` Hz. For a patch of one sample, the
-    output has no entries. The transform is computed as a product with a constant matrix, so that
-    the module can be compiled and exported. For patches of some hundred samples, this is as fast
-    as an FFT.
+    Frequencies are in cycles per patch: with patches of one second, :math:`k` is in Hz. For a patch
+    of one sample, the output has no entries. The Fourier transform is computed as a product with a
+    constant matrix, so that the module can be compiled and exported. For patches of a few hundred
+    samples, this product is as fast as an FFT.
 
     Examples
     --------
@@ -379,15 +385,15 @@ class LogPowerSpectrum(nn.Module):
 
     def __init__(self, patch_size: int = 200):
         super().__init__()
-        # Columns of the matrix: cosine and sine of each frequency, times the Hann window, minus the
-        # mean.
+        # Columns of the matrix: cosine and sine of each frequency, times the Hann window, minus
+        # their mean, which removes the mean of the patch.
         samples = torch.arange(patch_size, dtype=torch.float64)
         frequencies = torch.arange(1, patch_size // 2 + 1, dtype=torch.float64)
         window = torch.hann_window(patch_size, periodic=True, dtype=torch.float64)
         angles = 2 * math.pi * samples[:, None] * frequencies / patch_size
         waves = torch.stack([angles.cos(), angles.sin()]) * window[:, None]
         waves = (waves - waves.mean(dim=1, keepdim=True)) / window.square().sum().sqrt()
-        # A constant, so it is not in the state_dict.
+        # The matrix is constant, so it is not in the state_dict.
         self.waves: Tensor
         self.register_buffer("waves", waves.float(), persistent=False)
 
@@ -414,10 +420,10 @@ class LogPowerSpectrum(nn.Module):
 class SpectralPatchEmbedding(PatchEmbedding):
     """Spectral patch embedding: linear map of the patch plus linear map of its log power spectrum.
 
-    The first map is the linear patch embedding of the paper. The second map is applied to the
+    The first map is the linear patch embedding of the PARS paper. The second map is applied to the
     :class:`LogPowerSpectrum` of the patch. A linear layer on the samples cannot represent the power
-    of an oscillation, because power is quadratic in the signal. CBraMod also adds the spectrum of a
-    patch to the token of this patch.
+    of an oscillation, because power is quadratic in the signal. The foundation model CBraMod also
+    adds a map of the spectrum of a patch to the token of this patch.
 
     Parameters
     ----------
@@ -440,7 +446,7 @@ class SpectralPatchEmbedding(PatchEmbedding):
     torch.Size([2, 40, 32])
     """
 
-    #: Divisor of the log power spectrum, so that both maps initially have outputs of similar size.
+    #: Divisor of the log power spectrum, so that both maps have outputs of similar size initially.
     #: The root mean square of the log power spectrum of EEG between 0.5 and 45 Hz is 4 to 5.
     SCALE = 4.0
 

@@ -1,4 +1,4 @@
-"""PARSNet, a braindecode model with a pretrained encoder, and the modules it consists of."""
+"""PARSNet, a braindecode model with a pretrained encoder, and the modules of which it consists."""
 
 from typing import TYPE_CHECKING
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from braindecode_pars._common.channel_names import electrode_positions
 
 HEAD_RADIUS = 0.095  # radius of the default sphere of MNE, in meters
-#: Unit vectors along the axes, the face diagonals and the space diagonals of a cube. Of opposite
-#: vectors v and -v, only one is included.
+#: Unit vectors along the axes, the face diagonals and the space diagonals of a cube. Of each pair
+#: of opposite vectors, only one is included.
 _DIAGONALS = nn.functional.normalize(
     torch.tensor([v for v in product((-1.0, 0.0, 1.0), repeat=3) if v > (0.0, 0.0, 0.0)])
 )
@@ -37,22 +37,24 @@ def n_known_electrodes(chs_info: list[dict]) -> int:
 class ElectrodeCode(nn.Module):
     """Fourier encoding of 3-D electrode positions, with a learned encoding of unknown positions.
 
-    The Fourier features are sines and cosines of plane waves across the head. A linear layer
-    projects them to ``embed_dim``. With ``electrode_position=True``,
-    :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial tokens. A
-    :class:`~braindecode_pars.models.SpatialFilter` uses the same module to compute its gains (the
-    weights of features). The paper does not encode electrode positions.
+    The Fourier features of a position are sines and cosines of plane waves across the head. A
+    linear layer projects these features to ``embed_dim`` dimensions. With
+    ``electrode_position=True``, :class:`~braindecode_pars.PARSNet` adds this encoding to its
+    spatial tokens (the feature vectors of channels). A
+    :class:`~braindecode_pars.models.SpatialFilter` uses this class to compute its gains (the
+    weights of features). The PARS paper does not encode electrode positions.
 
     Parameters
     ----------
     embed_dim : int
         Size of the encoding.
     oblique : bool
-        Directions of the waves. If False, the waves are along the three axes, with wavelengths of
-        4, 2, 1 and 1/2 head radii. The encoding is then a sum of functions of one coordinate each.
-        If True, the waves are along the axes and all diagonals, with wavelengths of 4, 2 and 1 head
-        radii. The encodings of the 64 electrodes of the 10-10 system are then linearly independent,
-        so that a linear function of the encoding can have arbitrary values at these electrodes.
+        Whether to use waves in oblique directions. If False, the waves are along the three axes,
+        with wavelengths of 4, 2, 1 and 1/2 head radii. The encoding is then a sum of three
+        functions of one coordinate each. If True, the waves are along the axes and all diagonals,
+        with wavelengths of 4, 2 and 1 head radii. The encodings of the 64 electrodes of the 10-10
+        system are then linearly independent, so that a linear function of the encoding can have
+        arbitrary values at these electrodes.
 
     Examples
     --------
@@ -102,7 +104,8 @@ class ElectrodeCode(nn.Module):
         Returns
         -------
         Tensor, shape (..., n_chans, n_features)
-            For each direction: sines of all wavelengths, then cosines of all wavelengths.
+            Features in this order: for each direction, the sines of all wavelengths, followed by
+            the cosines of all wavelengths.
         """
         # Angular frequencies of wavelengths of 4 head radii, 2 head radii, and so on.
         octaves = torch.arange(self.n_wavelengths, device=positions.device)
@@ -113,19 +116,21 @@ class ElectrodeCode(nn.Module):
 
 
 class SpatialFilter(nn.Module):
-    r"""Spatial filters for any montage: weights are a learned function of electrode position.
+    r"""Spatial filters for any montage, whose weights are a learned function of electrode position.
 
-    The module computes weighted means of features over channels. Attention only adds an encoding of
-    the position to the features of a channel. Distinguishing left from right requires a product of
-    features and position, which this module computes: each feature :math:`f_c` of channel :math:`c`
-    at position :math:`p_c` is multiplied by ``n_gains`` weights, called gains. The gains are a
-    linear function of a Fourier encoding of the position. The output is
+    The module computes weighted means of features over channels. In
+    :class:`~braindecode_pars.PARSNet`, it is an alternative to attention over channels, which only
+    adds an encoding of the position to the features of a channel. Distinguishing left from right
+    requires a product of features and position, which this module computes: each feature in
+    :math:`f_c`, the features of channel :math:`c` at position :math:`p_c`, is multiplied by
+    ``n_gains`` weights, called gains. The gains :math:`g_k` are a linear function of a Fourier
+    encoding of the position. The output is
 
     .. math:: \operatorname{LayerNorm}\Big(\frac{1}{C} \sum_{c=1}^{C} g_k(p_c) \odot f_c\Big),
         \qquad k = 1, \ldots, K.
 
-    The shapes of the weights do not depend on the montage. Channels may be missing. All channels
-    with unknown position share the same learned gains.
+    The shapes of the weights do not depend on the montage, and channels may be missing. All
+    channels with unknown position share the same learned gains.
 
     Parameters
     ----------
@@ -182,7 +187,7 @@ class SpatialFilter(nn.Module):
         self.n_features = n_features
         self.out_features = n_gains * n_features
         self.gains = ElectrodeCode(self.out_features, oblique=True)
-        # The same standard deviation as the initial gains of known positions
+        # This is the standard deviation of the initial gains at known positions.
         nn.init.normal_(self.gains.unknown_token, std=0.4)
         self.norm = nn.LayerNorm(self.out_features)
 
@@ -217,8 +222,8 @@ class SpatialFilter(nn.Module):
         Returns
         -------
         Tensor, shape (batch, n_gains * n_features)
-            Weighted means of all features: with the first gain, then with the second gain, and so
-            on.
+            Weighted means of all features with the first gain, followed by the means of all
+            features with the second gain, and so on.
         """
         # (..., n_chans, n_gains * n_features) -> (..., n_chans, n_gains, n_features)
         gains = self.gains(positions).unflatten(-1, (-1, self.n_features))
@@ -229,15 +234,17 @@ class SpatialFilter(nn.Module):
         return (total / keep.sum(dim=1)[:, None, None]).flatten(1)
 
 
-#: Maximum absolute relative amplitude (natural logarithm), a factor of about 20.
+#: Maximum absolute value of relative amplitudes (natural logarithms). 3 is a factor of about 20.
 LIMIT = 3.0
 
 
 def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     r"""Return the log amplitude of each channel, minus the mean log amplitude of its window.
 
-    The encoder cannot use amplitudes, because :func:`~braindecode_pars.tokens.instance_norm`
-    removes them. The relative amplitude of channel :math:`c` is :math:`\log s_c -
+    :class:`~braindecode_pars.PARSNet` uses relative amplitudes in addition to the features of the
+    encoder, which do not contain amplitudes, because each channel is normalized
+    (:func:`~braindecode_pars.tokens.instance_norm`). The relative amplitude of channel :math:`c` is
+    :math:`\log s_c -
     \operatorname{mean}_j \log s_j`, where :math:`s` is the standard deviation over time. The mean
     is computed over all channels of the window that are neither missing nor flat, including channel
     :math:`c`. A factor that is common to all channels, such as the conversion from volts to
@@ -248,14 +255,15 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     x : Tensor, shape (batch, n_chans, n_times)
         Windows in any unit and of any floating-point type.
     ch_mask : Tensor of bool, shape (batch, n_chans) | None
-        Mask that is False for missing channels, whose samples are ignored.
+        Mask that is False for missing channels, whose samples are ignored. If None, no channel is
+        missing.
 
     Returns
     -------
     Tensor of float32 (float64 for float64 windows), shape (batch, n_chans)
-        Natural logarithms, clipped to the range -3 to 3. The value is 0 for missing channels, for
-        the only channel of a window, and if all channels of a window are flat. The value of any
-        other flat channel is -3.
+        Relative amplitudes (natural logarithms), clipped to the range -3 to 3. The value is 0 for
+        missing channels, for the only channel of a window, and if all channels of a window are
+        flat. The value of any other flat channel is -3.
 
     Examples
     --------
@@ -291,8 +299,9 @@ class AmplitudeCode(nn.Sequential):
     """Learned nonlinear encoding of relative amplitudes; the encoding of 0 is 0.
 
     With ``amplitude=True``, :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial
-    tokens. The relative amplitudes of a window sum to zero, so a linear encoding would cancel in a
-    mean over channels. Therefore, the encoding is nonlinear.
+    tokens (the feature vectors of channels). The encoding is nonlinear, because the relative
+    amplitudes of a window sum to zero, so the mean over channels of a linear encoding would be
+    zero.
 
     Parameters
     ----------
@@ -310,7 +319,7 @@ class AmplitudeCode(nn.Sequential):
     HIDDEN_DIM = 16
 
     def __init__(self, embed_dim: int):
-        # Without biases, the encoding of 0 is 0.
+        # The layers have no biases, so that the encoding of 0 is 0.
         super().__init__(
             nn.Linear(1, self.HIDDEN_DIM, bias=False),
             nn.GELU(),

@@ -1,8 +1,7 @@
-"""Save and load a PARSNet: a model file without pickle, and a readable configuration.
+"""Methods of PARSNet that save and load models as safetensors and JSON files, without pickle.
 
-:func:`save_pretrained`, :func:`from_pretrained` and :func:`description` are methods of PARSNet.
-They replace methods of braindecode that write pickle files, or that import a class whose name is
-read from a file.
+:func:`save_pretrained` and :func:`from_pretrained` replace methods of braindecode that write pickle
+files, or that import a class whose name is read from a file.
 """
 
 import inspect
@@ -18,7 +17,7 @@ from braindecode_pars._common import checks, model_files
 from braindecode_pars.encoder import activation_name
 from braindecode_pars.pretrained import saved
 
-#: Arguments of ``from_pretrained`` that are passed to the download from the Hugging Face Hub.
+#: Arguments of ``from_pretrained`` for the download from the Hugging Face Hub.
 HUB_ARGUMENTS = {"revision", "cache_dir", "force_download", "local_files_only", "token"}
 
 
@@ -35,16 +34,18 @@ def save_pretrained(
     """Save the model to a folder, as ``model.safetensors`` and ``config.json``.
 
     ``model.safetensors`` contains everything that :meth:`from_pretrained` reads: weights,
-    configuration and a checksum. ``config.json`` is a readable copy of the configuration. If
-    ``huggingface_hub`` is installed, the model card ``README.md`` is also written.
+    configuration and a checksum. ``config.json`` is a copy of the configuration for users and other
+    programs. If ``huggingface_hub`` is installed, and the folder does not yet contain a model card
+    (``README.md``), a model card is also written.
 
     Parameters
     ----------
     save_directory : path
-        Folder of the model. It is created if it does not exist. If it already contains a
-        PARSNet, the model is overwritten.
+        Folder of the model. The folder is created if it does not exist. If it already contains a
+        saved PARSNet, this PARSNet is overwritten.
     config, repo_id, push_to_hub, model_card_kwargs, **hub_arguments
-        As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``; ``config`` is ignored.
+        As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``, except that ``config`` is
+        ignored.
 
     Returns
     -------
@@ -54,19 +55,19 @@ def save_pretrained(
     Raises
     ------
     ImportError
-        If ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model has
-        already been saved to the folder at this point.
+        If ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model is saved to the
+        folder before this error is raised.
     OSError
         If the folder cannot be written. The message states whether a file was replaced.
     ValueError
-        If weights are not finite, the activation of the encoder is not a class of
-        ``torch.nn``, or the folder contains a different kind of model or other files.
+        If weights are not finite, the activation of the encoder is not a class of ``torch.nn``, or
+        the folder contains a model of a different class, or other files but no model.
     """
     folder = Path(save_directory).expanduser()
     model_files.check_may_save(folder, model_files.NETWORK)
     model_files.write_model(folder, model_files.NETWORK, self.description(), self.state_dict())
-    # The method of the mixin is not used, because it deletes the old config.json before it
-    # writes the new files. The model card and the upload are therefore done here.
+    # The method of the mixin deletes the old config.json before it writes the new files. It is
+    # therefore not used, and the model card is written and the model is uploaded here.
     card = model_card_kwargs or {}
     if HAS_HF_HUB and not (folder / model_files.README).exists():
         self.generate_model_card(**card).save(folder / model_files.README)
@@ -76,12 +77,12 @@ def save_pretrained(
 
 
 def description(self: Any) -> dict[str, Any]:
-    """Return the arguments of the constructor, as the description in the model file."""
+    """Return the description of the network in a model file: arguments of the constructor."""
     activation_name(self.encoder)  # raises ValueError unless it is a class of torch.nn
     config = {**self.get_config(), "braindecode_version": braindecode_version}
     for ch in config.get("chs_info") or ():
-        # JSON has no NaN. Only the first three values of ``loc``, the electrode position, are
-        # used. The remaining values are often NaN.
+        # JSON has no NaN. Only the first three values of ``loc`` are used: the position of the
+        # electrode. The remaining values are often NaN.
         location = [x if math.isfinite(x) else 0.0 for x in ch.pop("loc", None) or ()]
         if any(location[:3]):
             ch["loc"] = location
@@ -102,26 +103,28 @@ def from_pretrained(
     Parameters
     ----------
     pretrained_model_name_or_path : path | str
-        Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, which
-        is downloaded. To build a new model with a pretrained encoder, pass the name of a
-        bundled encoder (such as ``"small"``), or the folder or the model id of an encoder.
+        Folder written by :meth:`save_pretrained`, or a model id on the Hugging Face Hub, from which
+        the model is downloaded. To build a new model with a pretrained encoder, pass the name of an
+        encoder that is part of the package (such as ``"small"``), or the folder or the model id of
+        an encoder.
     strict : bool
-        Whether to raise an error if the tensors in the file do not match the tensors of the
-        model. If False, only matching tensors are loaded.
+        Whether to raise an error if the tensors in the file do not match the tensors of the model.
+        If False, only matching tensors are loaded.
     n_outputs : int | None
-        Number of outputs. If it differs from the saved number, ``final_layer`` is replaced by a
-        new layer with random weights. Required if an encoder is loaded.
+        Number of outputs. If it differs from the number of outputs of a saved model,
+        ``final_layer`` is replaced with a new layer with random weights. Required if the source is
+        an encoder.
     map_location : str | torch.device
         Device of the model.
     **arguments
-        Arguments of the constructor (such as ``n_times`` or ``chs_info``), which override the
-        saved arguments; and arguments of the download: ``revision``, ``cache_dir``,
+        Arguments of the constructor (such as ``n_times`` or ``chs_info``), which take precedence
+        over the saved arguments, and arguments of the download: ``revision``, ``cache_dir``,
         ``force_download``, ``local_files_only`` and ``token``.
 
     Returns
     -------
     PARSNet
-        Model in evaluation mode. The attribute ``load_report``, a
+        Model in evaluation mode. Its attribute ``load_report``, a
         :class:`~braindecode_pars.pretrained.LoadReport`, lists the loaded tensors.
 
     Raises
@@ -129,10 +132,11 @@ def from_pretrained(
     FileNotFoundError
         If the folder, the model or its file does not exist.
     ValueError
-        If a file is damaged, the tensors do not match, ``sfreq`` differs from the saved
-        sampling rate, or ``n_outputs`` is missing.
+        If a file is damaged, the tensors in the file do not match the tensors of the model,
+        ``sfreq`` differs from the sampling rate of the saved model or encoder, or ``n_outputs`` is
+        required but missing.
     TypeError
-        If an argument does not exist.
+        If an argument is unknown.
     """
     # Separate the arguments of the download from the arguments of the constructor.
     download = {name: arguments.pop(name) for name in HUB_ARGUMENTS & arguments.keys()}
@@ -140,7 +144,7 @@ def from_pretrained(
     if unknown:
         raise TypeError(f"from_pretrained() got an unexpected keyword argument {min(unknown)!r}")
 
-    # Load the model, or the encoder for a new one.
+    # Load the model, or build a new model with the encoder.
     model = model_files.read_model(pretrained_model_name_or_path, download=True, **download)
     if model.kind in model_files.NETWORKS:
         net = network_from_file(cls, model, strict=strict, **arguments)
@@ -149,8 +153,8 @@ def from_pretrained(
     else:
         if n_outputs is None:
             raise ValueError(
-                f"{pretrained_model_name_or_path} is an encoder without a classification "
-                "layer, so n_outputs is required. Pass n_outputs, the number of classes."
+                f"{pretrained_model_name_or_path} is an encoder, which has no output layer, so "
+                "n_outputs is required. Pass the number of classes as n_outputs."
             )
         loaded = saved.encoder_from_file(model, strict=strict)
         net = cls(n_outputs=n_outputs, encoder=loaded, **arguments)
@@ -160,10 +164,9 @@ def from_pretrained(
 def network_from_file(
     network: Any, model: model_files.ModelFile, *, strict: bool = True, **arguments: Any
 ) -> Any:
-    """Load the network from a model file.
+    """Load a network of the class ``network`` from a model file.
 
-    ``network`` is the class of the network. All other arguments are as in ``from_pretrained`` of
-    this class.
+    The other arguments are the same as in ``from_pretrained`` of this class.
     """
     config = dict(model.description["network"])
     sfreq, expected = arguments.get("sfreq"), config.get("sfreq")
@@ -173,8 +176,8 @@ def network_from_file(
     # Look up the class in torch.nn by name. Braindecode would import any module named in a file.
     config["activation"] = getattr(torch.nn, config["activation"].rpartition(".")[2], None)
 
-    # An argument also overrides saved arguments with the same meaning. For example, n_chans and
-    # chs_info describe the same channels.
+    # An argument also replaces saved arguments that describe the same thing. For example, n_chans
+    # and chs_info both describe the channels.
     for alternatives in (("n_chans", "chs_info"), ("n_times", "input_window_seconds")):
         if arguments.keys() & set(alternatives):
             config |= dict.fromkeys(alternatives)

@@ -1,7 +1,4 @@
-"""PARSNet: an encoder that is applied to each channel, and a head that pools the channels.
-
-``forward`` accepts windows with any number of channels, and checks its arguments.
-"""
+"""PARSNet: an encoder that is applied to each channel, and a head that pools the channels."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,7 +14,7 @@ from braindecode_pars.encoder import MultiHeadAttention, PatchEncoder
 from braindecode_pars.models import electrodes, network_files, space_time
 from braindecode_pars.pretrained import saved
 
-#: Methods of PARSNet to pool the channels of a window.
+#: Methods with which PARSNet pools the channels of a window.
 HEADS = ("attention", "spatial_filter", "both")
 
 #: Argument of PARSNet -> rule. The encoder checks its own arguments.
@@ -56,12 +53,13 @@ class Channels(NamedTuple):
     Attributes
     ----------
     tokens : Tensor, shape (batch, n_chans, embed_dim)
-        Spatial tokens: features of the encoder, averaged over time. Zeros for channels that are
-        missing or dropped.
+        Spatial tokens: features of each channel from the encoder, averaged over time. Zeros for
+        channels that are missing or dropped.
     amplitudes : Tensor, shape (batch, n_chans, 1) or (batch, n_chans, 0)
-        Relative amplitudes. The last dimension is 0 if amplitudes are not used.
+        Amplitudes relative to the other channels of the window. The last dimension is 0 if the
+        network does not use amplitudes.
     positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-        Electrode positions. None if positions are not used.
+        Electrode positions. None if the network does not use positions.
     keep : Tensor of bool, shape (batch, n_chans) | None
         Mask that is True for channels that are pooled. If None, all channels are pooled.
     """
@@ -75,11 +73,11 @@ class Channels(NamedTuple):
 class PARSNet(EEGModuleMixin, nn.Module):
     r"""PARSNet: braindecode model for fine-tuning a pretrained encoder (Sandino et al. 2025).
 
-    The encoder processes each channel separately, and its features are averaged over time to one
-    spatial token per channel. A cross-attention layer with one learnable query pools the spatial
-    tokens, and a linear layer predicts the logits (section 2.4 of the paper). The shapes of the
-    weights do not depend on the number of channels or samples, so one model can be used with any
-    montage and any window length.
+    The encoder processes each channel separately, and the features of a channel are averaged over
+    time, which results in one vector per channel, called spatial token. A cross-attention layer
+    with one learnable query pools the spatial tokens of all channels, and a linear layer predicts
+    the logits (section 2.4 of the paper). The shapes of the weights do not depend on the number of
+    channels or samples, so one model can be used with any montage and any window length.
 
     Parameters
     ----------
@@ -99,40 +97,42 @@ class PARSNet(EEGModuleMixin, nn.Module):
     sfreq : float | None
         Sampling rate in Hz.
     encoder : str | path | PatchEncoder | fitted estimator | None
-        Pretrained encoder, whose weights are copied: the name of a bundled encoder (such as
-        ``"small"``), the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub,
-        a PatchEncoder, or a fitted estimator. The sizes, the patch length, the patch embedding and
+        Pretrained encoder, whose weights are copied: the name of an encoder that is part of the
+        package (such as ``"small"``, see :func:`~braindecode_pars.pretrained.packaged_encoders`),
+        the folder of a saved encoder, ``"hf://owner/name"`` on the Hugging Face Hub, a
+        PatchEncoder, or a fitted estimator. The sizes, the patch length, the patch embedding and
         the activation of the encoder take precedence over the arguments below. The windows must
         have the sampling rate of the encoder. If None, a new encoder is built with random weights.
     patch_seconds : float
-        Length of a patch in seconds. If the sampling rate is unknown, a patch is 1/30 as long as
-        the window (1 s for the 30 s windows of the paper), and PARSNet warns.
+        Length in seconds of a patch (a short segment that the encoder represents by one vector). If
+        the sampling rate is unknown, a patch is 1/30 as long as the window (1 s for the 30 s
+        windows of the paper), and a warning is issued.
     patch_size : int | None
-        Length of a patch in samples. It takes precedence over ``patch_seconds``, and ``sfreq`` is
-        then not required.
+        Length of a patch in samples. If ``patch_size`` is set, ``patch_seconds`` is ignored, and
+        ``sfreq`` is not required.
     channel_drop_prob : float
         Probability of dropping a spatial token in training. At least one token per window is always
-        retained. Channels are dropped before the encoder, which saves time and does not change the
-        result.
+        retained. The encoder does not process the channels of dropped tokens, which saves time and
+        does not change the result.
     electrode_position : "auto" | bool
         Whether to add a learned encoding of the 3-D electrode position to each spatial token before
         the attention. Without positions, as in the paper, attention cannot distinguish C3 from C4.
         ``"auto"`` adds the encoding if ``chs_info`` contains several channels and the position of
-        at least one channel is known. Positions can be passed to :meth:`forward` as ``pos``.
-        Otherwise, they are looked up by the channel names in ``chs_info``, which can be passed here
-        or to :meth:`forward`.
+        at least one channel is known. Positions are looked up by the channel names in ``chs_info``,
+        which can be passed here or to :meth:`forward`. Alternatively, pass the positions themselves
+        to :meth:`forward` as ``pos``.
     amplitude : bool
         Whether the head uses the amplitude of each channel relative to the other channels of the
-        window (:func:`~braindecode_pars.models.relative_amplitude`). The encoder cannot use
-        amplitudes, because it normalizes each channel. If True, a learned encoding of the amplitude
+        window (:func:`~braindecode_pars.models.relative_amplitude`). The encoder does not use
+        amplitudes, because each channel is normalized. If True, a learned encoding of the amplitude
         is added to each spatial token before the attention, and the amplitude is an additional
-        feature for the spatial filters. The paper does not use amplitudes.
+        input of the spatial filters. The model in the paper does not use amplitudes.
     head : "attention" | "spatial_filter" | "both" | "auto"
-        How the channels are pooled. ``"attention"`` is the cross-attention of the paper.
-        ``"spatial_filter"`` is a :class:`~braindecode_pars.models.SpatialFilter`: weighted
-        means over channels. The weights are a function of the electrode position, also if
+        How the channels are pooled. ``"attention"`` uses the cross-attention of the paper.
+        ``"spatial_filter"`` uses a :class:`~braindecode_pars.models.SpatialFilter`, which computes
+        weighted means over channels. The weights are a function of the electrode position, even if
         ``electrode_position=False``. ``"both"`` concatenates the outputs of attention and filter.
-        ``"auto"`` is ``"spatial_filter"`` if ``chs_info`` contains several channels and the
+        ``"auto"`` selects ``"spatial_filter"`` if ``chs_info`` contains several channels and the
         position of at least one channel is known, and ``"attention"`` otherwise.
     embed_dim, num_layers, num_heads, mlp_dim : int
         Sizes of the encoder, see :class:`~braindecode_pars.PatchEncoder`. The cross-attention over
@@ -149,9 +149,9 @@ class PARSNet(EEGModuleMixin, nn.Module):
         ``"space_time"`` encodes all channels jointly
         (:class:`~braindecode_pars.models.SpaceTimeEncoder`).
     channel_strategy, channel_strategy_kwargs : "native", None
-        In braindecode after version 1.8, these arguments control how a pretrained model maps the
-        channels of windows to the channels of pretraining. PARSNet accepts windows with any
-        channels, so any values other than the defaults raise an error.
+        In versions of braindecode after 1.8, these arguments control how a pretrained model maps
+        the channels of windows to the channels of pretraining. PARSNet accepts windows with any
+        channels, so only the default values are accepted.
 
     Attributes
     ----------
@@ -163,8 +163,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Electrode positions from ``chs_info``. None if the model does not use positions, or if no
         position is known.
     load_report : LoadReport | None
-        Report of the tensors that :meth:`from_pretrained` or the argument ``encoder`` loaded from a
-        file. None if no tensors were loaded.
+        Report on which tensors were loaded from a file, by :meth:`from_pretrained` or for the
+        argument ``encoder``. None if no tensors were loaded.
 
     Raises
     ------
@@ -173,12 +173,13 @@ class PARSNet(EEGModuleMixin, nn.Module):
     ValueError
         In any of these cases:
 
-        - ``n_outputs`` is missing, a size is out of range, or signal arguments are inconsistent.
+        - ``n_outputs`` is missing, a size is out of range, or arguments that describe the windows
+          (such as ``n_times``, ``sfreq`` and ``input_window_seconds``) contradict each other.
         - A window is shorter than a patch.
         - The sampling rates of the windows and of ``encoder`` differ.
         - The file of ``encoder`` is damaged.
     FileNotFoundError
-        If the encoder does not exist.
+        If ``encoder`` is the name or the folder of an encoder that does not exist.
 
     Warns
     -----
@@ -198,8 +199,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
     >>> net.channel_attention(torch.randn(2, 6, 3000)).shape  # 4 attention heads
     torch.Size([2, 4, 6])
 
-    A network for two classes with a bundled pretrained encoder, and the same encoder in a
-    braindecode classifier:
+    A network for two classes with the pretrained encoder ``"small"``, which is part of the package,
+    and a braindecode classifier with the same encoder:
 
     >>> net = PARSNet.from_pretrained("small", n_outputs=2, n_chans=6)
     >>> print(net.load_report)
@@ -234,8 +235,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
     _set_n_outputs: Callable[[int], None]
     n_outputs: int
 
-    #: The notes of braindecode would import the model from braindecode. The docstring of the model
-    #: contains the correct import.
+    #: Empty, because the notes that braindecode adds to docstrings import the model from
+    #: braindecode. The docstring of this class contains the correct import.
     _HUB_NOTES_TEMPLATE = ""
 
     save_pretrained = network_files.save_pretrained
@@ -274,20 +275,20 @@ class PARSNet(EEGModuleMixin, nn.Module):
         if loaded is not None and None in (n_times, input_window_seconds):
             sfreq = loaded.card.sfreq if sfreq is None else sfreq
         super().__init__(n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq)
-        # The mixin has inferred and stored these arguments. From here on, use its properties.
+        # The mixin has inferred and stored these arguments. From here on, its properties are used.
         del n_outputs, n_chans, chs_info, n_times, input_window_seconds, sfreq
 
         self.load_report: model_files.LoadReport | None = None if loaded is None else loaded.report
         self.channel_drop_prob = channel_drop_prob
         self.amplitude = amplitude
-        # Positions are useless if there is a single channel.
+        # The position of the only channel of a window contains no information.
         channels = self._chs_info or []
         has_positions = len(channels) > 1 and electrodes.n_known_electrodes(channels) > 0
         if head == checks.AUTO:
             head = "spatial_filter" if has_positions else "attention"
         self.head = head
         attention, spatial_filter = head != "spatial_filter", head != "attention"
-        # The encoding of electrode positions is only added to tokens of the attention.
+        # The encoding of electrode positions is only added to the inputs of the attention.
         if electrode_position == checks.AUTO:
             electrode_position = has_positions
         self.electrode_position = bool(electrode_position) and attention
@@ -337,9 +338,9 @@ class PARSNet(EEGModuleMixin, nn.Module):
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor.
 
-        For ``electrode_position="auto"`` and ``head="auto"``, the values that were selected are
-        returned. An encoder is described by its sizes. ``channel_strategy`` has only one value and
-        is not included.
+        Instead of ``electrode_position="auto"`` and ``head="auto"``, the selected values are
+        returned, and instead of ``encoder``, the sizes of the encoder. ``channel_strategy`` has
+        only one accepted value and is not included.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
@@ -360,7 +361,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         if sfreq is None:
             checks.warn_user(
                 f"The sampling rate is unknown, so PARSNet uses patches of {patch_size} samples "
-                "(1/30 of the window). Pass sfreq in Hz (module__sfreq in EEGClassifier)."
+                "(1/30 of the window) instead of patch_seconds. Pass sfreq in Hz (module__sfreq in "
+                "EEGClassifier)."
             )
         return patch_size
 
@@ -372,20 +374,21 @@ class PARSNet(EEGModuleMixin, nn.Module):
         positions = torch.from_numpy(electrodes.electrode_positions(self._chs_info or []))
         if positions.isfinite().any():
             return positions
-        # With electrode_position=True, an error is raised in forward if no positions are passed.
+        # Without chs_info, positions may be passed to forward, which raises an error otherwise.
         if names or not self.electrode_position:
             channels = checks.format_list(names, max_items=3) or "without names"
             checks.warn_user(
-                "This PARSNet uses electrode positions, but the positions of all channels are "
-                f"unknown ({channels}). Pass chs_info with channel names of the 10-05 system or "
-                "with positions of a montage, or pass pos to forward."
+                "This PARSNet uses electrode positions, but no position is known (channels: "
+                f"{channels}). Pass chs_info with channel names of the 10-05 system or with "
+                "electrode positions of a montage, or pass pos to forward."
             )
         return None
 
     def get_torchinfo_statistics(self, *arguments: Any, **options: Any) -> Any:
         """Return the model summary of braindecode.
 
-        If ``n_times`` is unknown, the summary is computed for a window of at least one patch.
+        If ``n_times`` is unknown, the summary is computed for a window of 200 samples or one patch,
+        whichever is longer.
         """
         n_times = self._n_times
         if _inferred(lambda: self.n_times) is None:
@@ -396,7 +399,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
             self._n_times = n_times
 
     def reset_head(self, n_outputs: int) -> None:
-        """Replace ``final_layer`` by a new layer with random weights.
+        """Replace ``final_layer`` with a new layer with random weights.
 
         Parameters
         ----------
@@ -422,25 +425,26 @@ class PARSNet(EEGModuleMixin, nn.Module):
         x : Tensor, shape (batch, n_chans, n_times)
             Windows of at least one patch, with any number of channels and in any unit.
         pos : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
-            Electrode positions in meters in the head frame; NaN for unknown positions. They are
-            used instead of ``positions`` of the model, and ignored if the model does not use
-            positions.
+            Electrode positions in meters in the head frame; NaN for unknown positions. If None, the
+            attribute ``positions`` of the model is used. Models that do not use electrode positions
+            ignore ``pos``.
         ch_mask : Tensor of bool, shape (batch, n_chans) | None
-            Mask that is False for missing channels, whose samples are ignored.
+            Mask that is False for missing channels, whose samples are ignored. If None, no channel
+            is missing.
         return_features : bool
-            Whether to return a dict of features instead of the logits. ``"features"`` are the
-            spatial tokens plus the encodings of amplitude and electrode position, shape (batch,
-            n_chans, embed_dim), with zeros for missing channels. ``"cls_token"`` are the pooled
-            features, which are the input of ``final_layer``, shape (batch,
-            final_layer.in_features).
+            Whether to return a dict of features instead of the logits. Its entry ``"features"``,
+            shape (batch, n_chans, embed_dim), contains the spatial tokens plus the encodings of
+            amplitude and electrode position, with zeros for missing channels. Its entry
+            ``"cls_token"``, shape (batch, final_layer.in_features), contains the pooled features,
+            which are the input of ``final_layer``.
         chs_info : list of dict | None
-            Channels of these windows, as in ``mne.Info["chs"]``, if they differ from the channels
-            that the model was built for. Their electrode positions are used like ``pos``.
+            Channels of ``x``, as in ``mne.Info["chs"]``, if they differ from the channels for which
+            the model was built. Use it instead of ``pos`` to pass electrode positions by name.
 
         Returns
         -------
-        Tensor, shape (batch, n_outputs)
-            Logits.
+        Tensor, shape (batch, n_outputs), or dict of str to Tensor
+            Logits, or features if ``return_features=True``.
 
         Raises
         ------
@@ -475,7 +479,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
         ch_mask: Tensor | None = None,
         chs_info: list[dict] | None = None,
     ) -> Tensor:
-        """Return the attention weight of each channel in the cross-attention over channels.
+        """Return the weight of each channel in the cross-attention that pools the channels.
 
         Parameters
         ----------
@@ -485,8 +489,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         Returns
         -------
         Tensor, shape (batch, num_heads, n_chans)
-            Weights that sum to 1 over channels; 0 for missing channels. No channel is dropped,
-            even in training mode.
+            Weights that sum to 1 over channels; 0 for missing channels. Channels are not dropped at
+            random, even in training mode.
 
         Raises
         ------
@@ -496,7 +500,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         if self.head == "spatial_filter":
             raise ValueError(
                 "channel_attention requires a PARSNet with attention over channels, but this "
-                "PARSNet has head='spatial_filter'. Use head='attention' or head='both'."
+                "PARSNet has head='spatial_filter'. Build a PARSNet with head='attention' or "
+                "head='both'."
             )
         training = self.training
         try:
@@ -516,8 +521,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
     ) -> Channels:
         """Encode the channels of windows; the first part of :meth:`forward`.
 
-        The arguments are the same as in :meth:`forward`. The result contains all inputs of the
-        head: spatial tokens, amplitudes, electrode positions and channel mask.
+        The arguments are the same as in :meth:`forward`. The returned :class:`Channels` contain all
+        inputs of the head: spatial tokens, amplitudes, electrode positions and channel mask.
         """
         check_windows(x, self.encoder.patch_size)
         if ch_mask is not None:
@@ -525,8 +530,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
             # torch.compile cannot trace a branch that depends on tensor values.
             if not torch.compiler.is_compiling() and not ch_mask.any(dim=1).all():
                 raise ValueError(
-                    "ch_mask is False for all channels of at least one window. Remove windows "
-                    "without channels."
+                    "ch_mask is False for all channels of at least one window. Remove the windows "
+                    "in which all channels are missing."
                 )
         positions = self._positions(x, pos, chs_info)
         keep = self._kept_channels(x, ch_mask)
@@ -534,8 +539,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         tokens = space_time.embed_channels(self.encoder, x, positions, keep)
         amplitudes = tokens.new_empty(*x.shape[:2], 0)
         if self.amplitude:
-            # Relative to all channels that are not missing, so that dropping channels in training
-            # does not change the relative amplitudes of the remaining channels.
+            # Amplitudes are relative to all channels that are not missing, so that dropping
+            # channels in training does not change the amplitudes of the remaining channels.
             amplitudes = electrodes.relative_amplitude(x, ch_mask)[..., None].to(tokens.dtype)
         return Channels(tokens, amplitudes, positions, keep)
 
@@ -555,8 +560,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
             query = self.query_token.expand(tokens.shape[0], 1, -1)
             pooled.append(self.spatial_attention(query, tokens, channels.keep).squeeze(1))
         if self.head != "attention":
-            # Filters multiply features by functions of the position, so no encodings are added.
-            # (batch, n_chans, embed_dim or embed_dim + 1)
+            # A filter multiplies features by functions of the position, so the encoding of the
+            # position is not added. Shape: (batch, n_chans, embed_dim or embed_dim + 1).
             features = torch.cat([channels.tokens, channels.amplitudes], dim=-1)
             pooled.append(self.spatial_filter(features, channels.positions, channels.keep))
         return torch.cat(pooled, dim=-1)
@@ -565,9 +570,9 @@ class PARSNet(EEGModuleMixin, nn.Module):
         """Return the mask of the channels that are used, (batch, n_chans); None for all."""
         if not (self.training and self.channel_drop_prob):
             return ch_mask
-        # Drop channels at random. The channel with the largest draw is never dropped, so every
-        # window has at least one channel. Missing channels have a negative draw, which is never the
-        # largest.
+        # Drop channels at random. The channel with the largest random number is never dropped, so
+        # every window has at least one channel. Missing channels get a negative number, which is
+        # never the largest.
         draw = torch.rand(x.shape[:2], device=x.device)
         if ch_mask is not None:
             draw = draw.masked_fill(~ch_mask, -1.0)
@@ -577,7 +582,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
     def _positions(
         self, x: Tensor, pos: Tensor | None, chs_info: list[dict] | None
     ) -> Tensor | None:
-        """Return the electrode positions that the head uses, with one row for each channel."""
+        """Return the electrode positions, with one row per channel; None if they are not used."""
         if pos is not None and chs_info is not None:
             raise ValueError("Both pos and chs_info were passed. Pass only one of them.")
         if not self._uses_positions:
@@ -603,7 +608,7 @@ models_dict.setdefault(PARSNet.__name__, PARSNet)
 
 
 def check_windows(x: Any, patch_size: int) -> None:
-    """Check that windows are a floating-point tensor of a valid shape, at least one patch long.
+    """Check that windows are a floating-point tensor of valid shape, at least one patch long.
 
     Raises
     ------
@@ -615,12 +620,13 @@ def check_windows(x: Any, patch_size: int) -> None:
     if not isinstance(x, Tensor) or not x.is_floating_point():
         raise TypeError(
             f"x must be a floating-point torch tensor, got {type(x).__name__} of dtype "
-            f"{getattr(x, 'dtype', None)}. Pass, for example, torch.as_tensor(x).float()."
+            f"{getattr(x, 'dtype', None)}. Convert x, for example with torch.as_tensor(x).float()."
         )
     if x.ndim != 3 or 0 in x.shape[:2] or x.shape[-1] < patch_size:
         raise ValueError(
             f"x must have shape (batch, n_chans, n_times) with at least {patch_size} samples (one "
-            f"patch) per window, got shape {tuple(x.shape)}."
+            f"patch) per window, got shape {tuple(x.shape)}. Add missing dimensions, or use longer "
+            "windows."
         )
 
 
@@ -629,16 +635,16 @@ def _tensor_of(name: str, values: Any, device: torch.device, *shapes: tuple[int,
     tensor = torch.as_tensor(values, device=device)
     if (shape := tuple(tensor.shape)) not in shapes:
         expected = " or ".join(map(str, dict.fromkeys(shapes)))
-        raise ValueError(f"{name} has shape {shape}, but x requires shape {expected}.")
+        raise ValueError(f"{name} must have shape {expected} to match x, got shape {shape}.")
     return tensor
 
 
 def check_length(n_times: int | None, patch_size: int) -> None:
-    """Check that windows of ``n_times`` samples contain a patch; None if the length is unknown."""
+    """Check that windows of ``n_times`` samples (None if unknown) contain at least one patch."""
     if n_times is not None and n_times < patch_size:
         raise ValueError(
             f"The windows have {n_times} samples, but one patch has {patch_size} samples. Use "
-            "longer windows, or shorter patches (patch_seconds) in a new encoder."
+            "longer windows, or build a new encoder with shorter patches (patch_seconds)."
         )
 
 

@@ -14,10 +14,10 @@ from braindecode_pars.models.electrodes import (
 )
 from braindecode_pars.tokens import grid_patches, instance_norm, sinusoidal_positions
 
-#: Key of the kind of an encoder in its ``config``. A PatchEncoder does not have this key.
+#: Key in the ``config`` of an encoder that states its kind. A PatchEncoder does not have this key.
 KIND = "encoder_kind"
 
-#: Kind of a SpaceTimeEncoder.
+#: Value of this key in the ``config`` of a SpaceTimeEncoder.
 SPACE_TIME = "space_time"
 
 
@@ -87,26 +87,28 @@ def has_several_channels(keep: Tensor) -> Tensor:
 class SpaceTimeEncoder(PatchEncoder):
     """Transformer encoder of all channels of a window, with attention along time and channels.
 
-    A token is one patch of one channel. Two position encodings are added to it: a sinusoidal
-    encoding of its time, and a Fourier encoding of the 3-D position of its electrode. Channels with
-    unknown position share a learned encoding. Each block computes attention first across the
-    channels of each patch, and then along the time of each channel. The shapes of the weights do
-    not depend on the number of channels or samples, so the encoder can be used with any montage.
+    A token is a vector that represents one patch (a short segment) of one channel. Two position
+    encodings are added to each token: a sinusoidal encoding of the time of the patch, and a Fourier
+    encoding of the 3-D position of the electrode. Channels with unknown position share a learned
+    encoding. Each transformer block computes attention first across the channels of each patch, and
+    then along the time of each channel. The shapes of the weights do not depend on the number of
+    channels or samples, so the encoder can be used with any montage. To encode windows, use
+    :func:`~braindecode_pars.models.embed_channels`.
 
     A window with one channel is encoded without electrode encoding and without attention across
-    channels, as by a :class:`~braindecode_pars.PatchEncoder` with the same weights.
+    channels, exactly as by a :class:`~braindecode_pars.PatchEncoder` with the same weights.
 
     Parameters
     ----------
     patch_size : int
         Number of samples in a patch.
     **sizes
-        Additional arguments of :class:`~braindecode_pars.PatchEncoder`.
+        Additional arguments of :class:`~braindecode_pars.PatchEncoder`, such as ``embed_dim``.
 
     Attributes
     ----------
     config : dict
-        Arguments of the constructor, and the kind of the encoder.
+        Arguments of the constructor, and the entry ``encoder_kind="space_time"``.
 
     Raises
     ------
@@ -141,8 +143,8 @@ class SpaceTimeEncoder(PatchEncoder):
     def tokens_of(self, patches: Tensor, x: Tensor, keep: Tensor | None = None) -> Tensor:
         """Return the tokens of patches of all channels, without position encodings.
 
-        An encoding of the amplitude of each channel, relative to the other channels, is added to
-        the tokens, because the normalization removes amplitudes from the patches.
+        The normalization removes amplitudes from the patches. Therefore, an encoding of the
+        amplitude of each channel, relative to the other channels, is added to the tokens.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ class SpaceTimeEncoder(PatchEncoder):
     def embed(
         self, x: Tensor, positions: Tensor | None, keep: Tensor | None, layer: int = -1
     ) -> Tensor:
-        """Return one feature vector for each channel of each window, see :func:`embed_channels`."""
+        """Return one feature vector for each channel of each window, as :func:`embed_channels`."""
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         positions = positions_of(None, x) if positions is None else positions
@@ -195,7 +197,7 @@ class SpaceTimeEncoder(PatchEncoder):
 
 
 def build_encoder(encoder_kind: str = "patch", **config: Any) -> PatchEncoder:
-    """Build a new encoder from its ``config``."""
+    """Build a new encoder from the ``config`` of an encoder."""
     return SpaceTimeEncoder(**config) if encoder_kind == SPACE_TIME else PatchEncoder(**config)
 
 
@@ -213,9 +215,9 @@ def _patches_and_times(encoder: PatchEncoder, x: Tensor) -> tuple[Tensor, Tensor
 
 
 def signal_tokens(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
-    """Return the encoded tokens of single-channel signals, (batch, n_patches, embed_dim).
+    """Return the features of each patch of single-channel signals, (batch, n_patches, embed_dim).
 
-    The arguments are those of :func:`embed_signals`, which averages the tokens over time.
+    The arguments are the same as in :func:`embed_signals`, which averages the features over time.
     """
     patches, times = _patches_and_times(encoder, x)
     tokens = encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
@@ -225,19 +227,22 @@ def signal_tokens(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
 def embed_signals(encoder: PatchEncoder, x: Tensor, layer: int = -1) -> Tensor:
     """Return one feature vector for each single-channel signal.
 
-    Each signal is normalized and cut into adjacent patches. The patches are encoded with their
-    positions, and the features are averaged over time (section 2.4 of the paper).
+    Each signal is normalized and cut into adjacent patches (short segments). The patches are
+    encoded together with their positions, and the features are averaged over time (section 2.4 of
+    the PARS paper).
 
     Parameters
     ----------
     encoder : PatchEncoder
-        Encoder. It is not switched to evaluation mode.
+        Encoder. This function does not switch to evaluation mode: if the encoder has dropout, call
+        ``encoder.eval()`` first.
     x : Tensor, shape (batch, n_times)
         Signals of at least one patch, in any unit and of any floating-point type.
     layer : int
-        Layer whose features are averaged over time: 0 for the tokens with their position
-        encodings, k for the output of block k, -1 for the normalized output of the last block. See
-        :meth:`PatchEncoder.features_at <braindecode_pars.PatchEncoder.features_at>`.
+        Layer whose features are averaged over time: 0 for the tokens (the vectors that represent
+        patches) with their position encodings, k for the output of block k, and -1 for the output
+        of the last block after the final layer norm. See :meth:`PatchEncoder.features_at
+        <braindecode_pars.PatchEncoder.features_at>`.
 
     Returns
     -------
@@ -271,17 +276,19 @@ def embed_channels(
     """Return one feature vector for each channel of each window.
 
     A :class:`~braindecode_pars.PatchEncoder` encodes each channel separately (section 2.4 of the
-    paper), and a :class:`~braindecode_pars.models.SpaceTimeEncoder` encodes all channels jointly.
+    PARS paper), and a :class:`~braindecode_pars.models.SpaceTimeEncoder` encodes all channels
+    jointly.
 
     Parameters
     ----------
     encoder : PatchEncoder | SpaceTimeEncoder
-        Encoder. It is not switched to evaluation mode.
+        Encoder. This function does not switch to evaluation mode: if the encoder has dropout, call
+        ``encoder.eval()`` first.
     x : Tensor, shape (batch, n_chans, n_times)
         Windows of at least one patch, in any unit and of any floating-point type.
     positions : Tensor, shape (n_chans, 3) or (batch, n_chans, 3) | None
         Electrode positions in meters in the head frame; NaN for unknown positions. If None, all
-        positions are unknown. An encoder of single channels ignores positions.
+        positions are unknown. A PatchEncoder ignores positions.
     keep : Tensor of bool, shape (batch, n_chans) | None
         Mask that is False for missing channels, whose samples are ignored. If None, no channel is
         missing.
@@ -312,7 +319,7 @@ def embed_channels(
     if keep is None:
         # (batch, n_chans, n_times) -> (batch * n_chans, embed_dim) -> (batch, n_chans, embed_dim)
         return embed_signals(encoder, x.flatten(0, 1), layer).unflatten(0, x.shape[:2])
-    # Missing channels are not encoded, which saves time. (n_present, embed_dim)
+    # Missing channels are not encoded, which saves time. Shape: (n_present, embed_dim).
     present = embed_signals(encoder, x[keep], layer)
     tokens = present.new_zeros(*x.shape[:2], present.shape[-1])
     return tokens.index_put((keep,), present)

@@ -1,4 +1,4 @@
-"""Shared style of all figures: colors, markers, classes, axes and legends; saving of figures."""
+"""Style that all figures share: colors, markers, classes, axes and legends; saving of figures."""
 
 import re
 import textwrap
@@ -29,7 +29,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES = ("-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 #: Hatching of areas.
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
-#: Names of labels, such as ``class_names_`` of a classifier, or a sequence of names of 0, 1, ....
+#: Class names: a mapping of labels to names, such as ``class_names_`` of a classifier, or a
+#: sequence of the names of the labels 0, 1, ....
 ClassNames = Mapping[Any, str] | Sequence[str]
 Entry = TypeVar("Entry")
 
@@ -40,8 +41,8 @@ def series_style(number: int) -> dict[str, Any]:
     Parameters
     ----------
     number : int
-        Position of the series in the legend, starting from 0. There are 70 different combinations
-        of color and marker.
+        Position of the series in the legend, starting from 0. The first 70 series have different
+        combinations of color and marker.
 
     Examples
     --------
@@ -81,8 +82,8 @@ def axes_for(
     panels = np.ravel(np.asarray(axes, dtype=object))
     if len(panels) != n_expected:
         raise ValueError(
-            f"This figure requires {n_expected} axes, got {len(panels)}. Pass matplotlib Axes, or "
-            "None to create a new figure."
+            f"The number of axes must be {n_expected}, one per panel of this figure, got "
+            f"{len(panels)}. Pass {n_expected} matplotlib Axes, or None to create a new figure."
         )
     return panels
 
@@ -97,9 +98,9 @@ def save_figure(ax: Axes, file: Any, **options: Any) -> None:
 def write_page(
     path: str | Path, template: Path, content: Mapping[str, Any], **filters: Callable[..., str]
 ) -> Path:
-    """Write a page from a jinja2 template; keyword arguments are filters by name.
+    """Write a page from a jinja2 template, which may include other files from its folder.
 
-    The template may include files from its folder.
+    Keyword arguments are additional jinja2 filters; their names can be used in the template.
     """
     file = Path(path).expanduser()
     replace_file(file, _compiled(template, tuple(filters.items())).render(content))
@@ -121,16 +122,16 @@ def _compiled(template: Path, filters: tuple[tuple[str, Callable[..., str]], ...
 
 
 def shade(lightness: float) -> str:
-    """Return a gray between the text color (0) and the background (1), also in dark styles."""
+    """Return a gray between the text color (0) and the background (1), even in dark styles."""
     ink = np.mean(to_rgb(plt.rcParams["text.color"]))
     return f"{(1 - lightness) * ink + lightness * (ink < 0.5):.3f}"
 
 
 def named_artists(ax: Axes) -> dict[str, Any]:
-    """Return the artists of axes that have a label, by label.
+    """Return the labeled artists of axes as a dict from label to artist.
 
-    Unlike in matplotlib, labels that begin with "_" are included, except for the labels that
-    matplotlib sets itself.
+    Unlike in legends of matplotlib, labels that begin with "_" are included, unless matplotlib has
+    set them itself.
     """
     artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
     by_name = {str(artist.get_label()): artist for artist in artists}
@@ -139,7 +140,7 @@ def named_artists(ax: Axes) -> dict[str, Any]:
 
 
 def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Legend:
-    """Draw a legend of axes or a figure; names are shown verbatim, even with "_" and "$"."""
+    """Draw a legend of axes or of a figure. Names are shown verbatim, even with "_" and "$"."""
     places = [str(i) for i in range(len(handles))]
     legend = owner.legend([*handles.values()], places, frameon=False, **options)
     for text, name in zip(legend.get_texts(), handles, strict=True):
@@ -148,18 +149,18 @@ def named_legend(owner: Any, handles: Mapping[str, Any], **options: Any) -> Lege
 
 
 def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
-    """Draw the legend of axes, with long names wrapped.
+    """Draw the legend of axes. Long names are wrapped.
 
     Parameters
     ----------
     ax : Axes
         Axes with the series.
     is_new : bool
-        Whether the figure was created by the plotting function, with the constrained layout. If
-        True, the legend is placed to the right of all axes, and the figure becomes wider. If False,
-        the legend is placed inside of the axes.
+        Whether the plotting function created the figure, with the constrained layout. If True, the
+        legend is placed to the right of all axes, and the figure becomes wider. If False, the
+        legend is placed inside the axes.
     **options
-        Options of the legend of matplotlib.
+        Options of ``legend`` of matplotlib.
     """
     handles = {textwrap.fill(name, 40): artist for name, artist in named_artists(ax).items()}
     if not is_new:
@@ -175,7 +176,7 @@ def draw_legend(ax: Axes, *, is_new: bool = False, **options: Any) -> None:
 
 
 def draw_chance(ax: Axes, chance: float | None) -> None:
-    """Draw the chance level as a dotted line with a label; if None, draw nothing."""
+    """Draw the chance level as a dotted line with a label. If ``chance`` is None, draw nothing."""
     if chance is None:
         return
     ax.axhline(chance, color=shade(0.25), lw=1, ls=":", zorder=1.5)
@@ -195,11 +196,11 @@ def draw_cells(
     label: str,
     **options: Any,
 ) -> None:
-    """Draw a matrix of nonnegative values as blue cells with texts; cells with NaN are blank."""
+    """Draw a matrix of nonnegative values as blue cells with texts. Cells with NaN are blank."""
     image = ax.imshow(np.ma.masked_invalid(values), cmap="Blues", vmin=0, **options)
     for (i, j), value in np.ndenumerate(values):
         if np.isfinite(value):
-            # At this value, black and white have the same contrast with the blue (WCAG 2).
+            # At this value, black and white texts have the same contrast with the blue (WCAG 2).
             color = "black" if value < 0.715 * image.get_clim()[1] else "white"
             ax.text(j, i, str(texts[i, j]), ha="center", va="center", color=color, fontsize=9)
     ax.set_xticks(range(len(columns)), columns, parse_math=False)
@@ -218,14 +219,14 @@ def remove_frame(ax: Axes, grid: Literal["x", "y"] | None = None) -> None:
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Label rows at the y-coordinates 0, 1, ..., from top to bottom."""
+    """Label the rows of a figure, which are at the y-coordinates 0, 1, ..., from top to bottom."""
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.tick_params(axis="y", length=0)
 
 
 def time_unit(seconds: float) -> tuple[str, int]:
-    """Return the unit of a time axis of the given length, and the number of seconds per unit.
+    """Return the unit of a time axis of this length, and the number of seconds per unit.
 
     Examples
     --------
@@ -256,7 +257,7 @@ _STAGE_COLORS = {
 
 
 def label_list(name: str, labels: ArrayLike) -> list:
-    """Convert labels of shape (n_windows,) to a list; raise ValueError for any other shape."""
+    """Convert labels of shape (n_windows,) to a list, and raise ValueError for other shapes."""
     array = np.asarray(labels)
     if array.ndim != 1:
         raise ValueError(
@@ -295,17 +296,19 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     absent = {label for label in values if label not in table and not is_unknown(label)}
     if absent:
         raise ValueError(
-            f"Labels without a class name: {', '.join(map(repr, sorted(absent, key=by_number)))}. "
-            f"The accepted labels and class names are: {', '.join(map(repr, table))}."
+            "Some labels have no class name: "
+            f"{', '.join(map(repr, sorted(absent, key=by_number)))}. Labels and class names that "
+            f"are accepted here: {', '.join(map(repr, table))}. Correct the labels, or add the "
+            "missing class names."
         )
     return [table.get(label) for label in values]
 
 
 def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[str]:
-    """Return the classes from top to bottom.
+    """Return the classes in the order of a figure, from top to bottom.
 
-    If ``order`` is None, sleep stages are sorted from wake to N3, and other classes remain in their
-    order.
+    If ``order`` is None, sleep stages are sorted from wake to N3, and the order of other classes is
+    not changed.
 
     Raises
     ------
@@ -316,8 +319,8 @@ def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[s
         return sleep_stages.top_to_bottom(names) if sleep_stages.are_stages(names) else list(names)
     if not set(names) <= set(order) or len(set(order)) < len(order):
         raise ValueError(
-            f"order must contain each class exactly once, got order={list(order)}. The classes are "
-            f"{', '.join(map(repr, names))}."
+            f"order must contain each class exactly once, got order={list(order)}. Include all of "
+            f"these classes: {', '.join(map(repr, names))}."
         )
     return list(order)
 

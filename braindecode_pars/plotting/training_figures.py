@@ -15,17 +15,18 @@ from braindecode_pars.plotting import style
 
 #: Columns that identify a training run.
 RUN = ("method", "dataset", "subject", "n_train_subjects", "seed")
-#: Column of a loss -> label and line style.
+#: Column of a loss -> its label in the legend, and its line style.
 Lines = dict[str, tuple[str, dict[str, Any]]]
 
 
 def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None) -> np.ndarray:
     """Plot training curves: the loss in each epoch, with one panel per training phase.
 
-    In phases with relative losses, such as pretraining, the relative training loss is shown, with a
-    dotted line at the chance level (1). If the pretext task has several losses, each of them is
-    shown as a thinner line. In all other phases, the training loss and the validation loss are
-    shown. Each run is a separate line.
+    Training phases are, for example, pretraining and fine-tuning. If the history of a phase
+    contains relative losses (losses divided by the chance-level loss), as in pretraining, the panel
+    shows the relative training loss, and a dotted line at the chance level (1). If the pretext task
+    has several losses, each of these losses is shown as a thinner line. In all other phases, the
+    panel shows the training loss and the validation loss. Each training run has its own lines.
 
     Parameters
     ----------
@@ -33,9 +34,10 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         Losses with one row per epoch: ``history_`` of a :class:`~braindecode_pars.PARSClassifier`,
         or the histories of several classifiers, concatenated with ``pandas.concat`` after adding
         the columns ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
-        ``train_loss``. Optional columns are ``valid_loss``, ``train_loss_relative``,
-        ``train_loss_relative_NAME``, ``method``, and the columns that identify a run: ``dataset``,
-        ``subject``, ``n_train_subjects`` and ``seed``.
+        ``train_loss``. Optional columns are the other losses ``valid_loss``,
+        ``train_loss_relative`` and ``train_loss_relative_NAME`` (for each part NAME of a pretext
+        task), and the columns that identify a training run: ``method``, ``dataset``, ``subject``,
+        ``n_train_subjects`` and ``seed``.
     axes : sequence of Axes, one per phase | None
         Axes to draw on. If None, a new figure is created.
 
@@ -98,7 +100,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         for number, method in enumerate(methods):
             _draw_runs(ax, rows[rows["method"] == method], lines, number)
         if relative:
-            # The line is explained in the label of the y-axis, because a text would cover curves.
+            # The label of the y-axis explains the dotted line, because a text would cover curves.
             ax.axhline(1, color=style.shade(0.25), lw=1, ls=":", zorder=1.5)
             ax.set_ylim(0, max(1.12, ax.get_ylim()[1]))
         ylabel = "loss" if len(lines) > 1 else "training loss"
@@ -113,14 +115,17 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
 
 
 def _lines_of(rows: pd.DataFrame, is_several: bool) -> Lines:
-    """Return the losses of a phase to draw; with several methods, colors distinguish methods."""
+    """Return the losses of a phase that are drawn, and their line styles.
+
+    With several methods, colors distinguish methods, and parts of a task differ in line style only.
+    """
     drawn = rows.columns[rows.notna().any()]
     if tables.RELATIVE not in drawn:
         lines: Lines = {"train_loss": ("training", dict(linestyle="--", lw=1.2))}
         if "valid_loss" in drawn:
             lines["valid_loss"] = ("validation", dict(linestyle="-", lw=1.6))
         return lines
-    # The total loss, and the losses of the parts of a joint task
+    # Draw the total loss, and the losses of the parts of the pretext task.
     lines = {tables.RELATIVE: ("total", dict(linestyle="-", lw=1.6))}
     parts = {name: part for name in drawn if (part := tables.part_of(str(name)))}
     for i, (name, part) in enumerate(parts.items()):
@@ -131,7 +136,7 @@ def _lines_of(rows: pd.DataFrame, is_several: bool) -> Lines:
 
 
 def _draw_runs(ax: Axes, rows: pd.DataFrame, lines: Lines, number: int) -> None:
-    """Draw a line for each run and loss of one method."""
+    """Draw one line for each training run and each loss of one method."""
     look = style.series_style(number)
     runs = [run for _, run in rows.groupby([name for name in RUN if name in rows], dropna=False)]
     for run in runs:
@@ -156,17 +161,21 @@ def shift_matrices(
 ) -> np.ndarray:
     r"""Plot the relative time shifts that PARS predicts in one window, and the true shifts.
 
-    The figure follows figure 7 of the paper (appendix A.5), "Relative Time Shift Reconstructions".
-    It shows the prediction, the target and the absolute error as matrices, with patches in
-    chronological order, and a scatter plot of prediction against target. The title contains the
-    mean squared error of the prediction, and the chance level. The chance level is the mean squared
-    error of predicting zero, which is the best prediction that ignores the signal. If the matrix of
+    The pretext task :class:`~braindecode_pars.pretext.PARS` predicts the time shift between pairs
+    of patches (short segments of a window). The figure follows figure 7 of the PARS paper (appendix
+    A.5), "Relative Time Shift Reconstructions". Three panels show the prediction, the target and
+    the absolute error as matrices, with patches in chronological order. The fourth panel is a
+    scatter plot of prediction against target. The title of the first panel contains the mean
+    squared error of the prediction and, for comparison, the chance level: the mean squared error of
+    predicting zero, which is the best prediction that ignores the signal. If the matrix of
     predictions has a uniform color, the model has not learned the task yet.
 
     Parameters
     ----------
     prediction, target : ndarray, shape (n_masked, n_masked)
-        Time shifts :math:`(t_j - t_k) / T`, as a fraction of the window length :math:`T`.
+        Predicted and true time shifts :math:`(t_j - t_k) / T`, as a fraction of the window length
+        :math:`T`. They are the outputs of the task for one window, such as ``prediction[0]`` and
+        ``target[0]`` after ``prediction, target = task(x)``.
     axes : sequence of four Axes | None
         Axes to draw on. If None, a new figure is created.
 
@@ -182,7 +191,7 @@ def shift_matrices(
 
     Examples
     --------
-    Synthetic predictions for 32 patches:
+    Synthetic predictions for 32 patches of one second, in a window of 30 s at 200 Hz:
 
     .. plot::
         :include-source:
@@ -211,19 +220,19 @@ def shift_matrices(
             f"got {shape} and {arrays[1].shape}. Pass the matrices of one window, for example "
             "prediction[0] and target[0]."
         )
-    # A column of the target contains the starts of the patches, up to a constant.
+    # A column of the target contains the starts of the patches, minus a constant.
     order = np.argsort(arrays[1][:, :1].ravel(), kind="stable")
     prediction, target = (matrix[np.ix_(order, order)] for matrix in arrays)
 
     # Three matrices and a scatter plot
     panels = style.axes_for(axes, 2, 2, (8, 6))
-    shift = "time shift $(t_j - t_k) / T$"
+    shift = "time shift $t_j - t_k$ / window length"
     loss, chance = (np.mean(np.square(error)) for error in (prediction - target, target))
     title = f"prediction\nMSE {loss:.3f} (chance level: {chance:.3f})"
     matrices = {
         title: (prediction, shift, dict(vmin=-1, vmax=1)),
         "target": (target, shift, dict(vmin=-1, vmax=1)),
-        "absolute error": (np.abs(prediction - target), "error / $T$", dict(vmin=0)),
+        "absolute error": (np.abs(prediction - target), "error / window length", dict(vmin=0)),
     }
     for ax, (name, (matrix, label, limits)) in zip(panels[:3], matrices.items(), strict=True):
         # The lightness of cividis increases linearly, so the figure is readable in grayscale.
@@ -233,8 +242,8 @@ def shift_matrices(
     panels[3].plot([-1, 1], [-1, 1], color=style.shade(0.6), lw=1, zorder=0)
     panels[3].scatter(target, prediction, s=5, color=style.COLORS[0], alpha=0.35, lw=0)
     title = f"RMSE {np.sqrt(loss):.2f} (fraction of window length)"
-    panels[3].set(title=title, xlabel=f"true {shift}", ylabel=f"predicted {shift}")
-    panels[3].set(xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
+    panels[3].set(xlabel="true shift / window length", ylabel="predicted shift / window length")
+    panels[3].set(title=title, xlim=(-1, 1), ylim=(-1, 1), aspect="equal")
     style.remove_frame(panels[3])
     return panels
 
@@ -256,25 +265,25 @@ def confusion_matrix(
     ----------
     true, predicted : ndarray, shape (n_windows,)
         True and predicted labels. Windows in which either label is None, NaN or -1 are ignored.
-        Exception: -1 is a class if it has a name in ``class_names``, or if ``class_names`` is None
-        and -1 is predicted (as with the classes -1 and 1).
+        However, -1 is a class like any other if it has a name in ``class_names``, or if
+        ``class_names`` is None and -1 is predicted (as with the classes -1 and 1).
     class_names : mapping of label to str | sequence of str | None
-        Names of the labels, such as ``class_names_`` of a classifier, or a sequence with the names
-        of the labels 0, 1, .... All of these classes are shown. If None, the labels that occur are
-        used as names.
+        Mapping of labels to class names, such as ``class_names_`` of a classifier, or sequence with
+        the names of the labels 0, 1, .... All of these classes are shown. If None, the labels that
+        occur in ``true`` or ``predicted`` are used as names.
     order : sequence of str | None
-        Names of all classes from top to bottom. If None, the order depends on the names: sleep
-        stages (:func:`~braindecode_pars.predictions.stage_of`) are sorted as wake, REM, N1 to N3;
-        other classes have the order of ``class_names`` or, without ``class_names``, of the sorted
-        labels.
+        Names of all classes from top to bottom. If None and the names are names of sleep stages
+        (:func:`~braindecode_pars.predictions.stage_of`), the classes are sorted as wake, REM, N1,
+        N2 and N3. If None and the names are other names, the classes are in the order of
+        ``class_names`` or, without ``class_names``, in the order of the sorted labels.
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
     Axes
-        Axes with true classes in rows and predicted classes in columns. The row of a class without
-        windows is blank.
+        Axes with true classes in rows and predicted classes in columns. The row of a class that is
+        the true class of no window is blank.
 
     Raises
     ------
@@ -284,7 +293,8 @@ def confusion_matrix(
 
     Examples
     --------
-    Simulated sleep stages, and predictions that are N2 in a quarter of the windows:
+    Simulated sleep stages, and predictions that are correct except that N2 is predicted in a random
+    quarter of the windows:
 
     .. plot::
         :include-source:
@@ -313,14 +323,14 @@ def confusion_matrix(
     pairs = [pair for pair in zip(*classes, strict=True) if None not in pair]
     if not pairs:
         raise ValueError(
-            "No window has both a true and a predicted label. Pass labels other than None, NaN and "
-            "-1 in both true and predicted."
+            "No window has both a true and a predicted label, because None, NaN and -1 are treated "
+            "as missing labels. Pass windows for which both labels are known."
         )
     counts = sklearn.metrics.confusion_matrix(*zip(*pairs, strict=True), labels=order)
     totals = counts.sum(axis=1, keepdims=True)
     percent = 100 * counts / np.where(totals > 0, totals, np.nan)
     texts = np.vectorize("{:.0f} %\n{}".format)(percent, counts)
-    side = max(2.2, 0.75 * len(order))  # inches, without labels
+    side = max(2.2, 0.75 * len(order))  # side length of the matrix in inches, without labels
     [ax] = style.axes_for(ax, 1, 1, (side + 2.5, side + 1.5))
     label = "windows of the true class (%)"
     style.draw_cells(ax, percent, texts, order, order, label=label, vmax=100)

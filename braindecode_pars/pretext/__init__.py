@@ -1,7 +1,7 @@
 """Pretext tasks for self-supervised pretraining, with a common interface.
 
-``forward(x)`` of each task returns ``prediction, target``. The tasks are listed in ``TASKS`` of
-``_common/names.py``.
+``forward(x)`` of every task returns ``prediction, target``. To add a task to the package, add an
+entry to ``TASKS`` in ``_common/names.py``.
 """
 
 from typing import TYPE_CHECKING

@@ -36,14 +36,20 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
     Parameters
     ----------
     name : str
-        Key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, and ``name`` of the task.
+        Short name of the task: its key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` and its
+        attribute ``name``.
 
     Returns
     -------
     callable
-        Decorator that registers the class and returns it unchanged. A custom task may be defined in
-        any file. Its name can be used after the file is imported; ``"FILE.py:CLASS"`` imports the
-        file.
+        Decorator that registers the class and returns it unchanged.
+
+    Notes
+    -----
+    A custom task may be defined in any Python file. After importing this file, you can use the
+    short name of the task, for example ``PARSClassifier(pretext="my-mae")``. If you pass the file
+    and the class instead, for example ``PARSClassifier(pretext="my_task.py:MyMAE")``, the file is
+    imported for you.
 
     Examples
     --------
@@ -71,9 +77,9 @@ def find_task(name: str) -> type[PretextTask]:
     Parameters
     ----------
     name : str
-        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, or a file and a class in this
-        file, such as ``"my_task.py:Slope"``. The code of the file is executed, and the class is
-        registered.
+        A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, or a Python file and the name of
+        a class in this file, such as ``"my_task.py:Slope"``. The file is then imported (its code is
+        executed), and the class is registered.
 
     Raises
     ------
@@ -86,20 +92,21 @@ def find_task(name: str) -> type[PretextTask]:
     if not checks.names_file(name):
         names = ", ".join(repr(name) for name in sorted(PRETEXT_TASKS))
         raise ValueError(
-            f"Unknown pretext task {name!r}. Expected one of {names}, or FILE.py:CLASS for a "
-            "custom task."
+            f"Unknown pretext task {name!r}. Use one of {names}. For a custom task, pass the file "
+            "and the class, such as 'my_task.py:MyTask'."
         )
     file, _, class_name = name.rpartition(":")
     task = getattr(files.import_file(Path(file)), class_name, None)
     if not (isinstance(task, type) and issubclass(task, PretextTask)):
         raise ValueError(
-            f"{file} contains no class {class_name} that is a subclass of PretextTask. Pass "
-            "FILE.py:CLASS with the name of a PretextTask in this file."
+            f"{file} contains no class {class_name} that is a subclass of PretextTask. Correct the "
+            "name of the class after the colon, or define this class as a subclass of PretextTask."
         )
     if PRETEXT_TASKS.setdefault(task.name, task) is not task:
         raise ValueError(
-            f"The class {class_name} in {file} has the task name of another task, {task.name!r}. "
-            "Set a different name with the decorator @register(NAME)."
+            f"The class {class_name} in {file} has the task name {task.name!r}, which is already "
+            "the name of another pretext task. Choose a different name with the decorator "
+            "@register(NAME)."
         )
     return task
 
@@ -107,23 +114,24 @@ def find_task(name: str) -> type[PretextTask]:
 def custom_tasks() -> dict[str, Any]:
     """Return the registered tasks that are not part of the package, for :func:`register_tasks`.
 
-    If a task is defined in a single Python file, which is neither a script nor part of a Python
-    package, the text FILE.py:CLASS is returned. For any other task, its class is returned.
+    For a task that is defined in a single Python file, which is neither a script nor part of a
+    Python package, the value is a text such as ``"my_task.py:Slope"``. For any other task, the
+    value is its class.
     """
     tasks: dict[str, Any] = {}
     for name, task in PRETEXT_TASKS.items():
         if not task.__module__.startswith("braindecode_pars."):
             file = Path(getattr(sys.modules.get(task.__module__), "__file__", None) or "")
-            # Neither a script nor a module of a package
+            # The file is neither a script nor a module of a package.
             is_alone = file.stem == task.__module__
             tasks[name] = f"{file}:{task.__name__}" if is_alone else task
     return tasks
 
 
 def register_tasks(tasks: Mapping[str, Any]) -> None:
-    """Register the :func:`custom_tasks` of another process.
+    """Register the :func:`custom_tasks` of another process in this process.
 
-    Tasks whose file is missing in this process are skipped.
+    Tasks whose file is not available to this process are skipped.
     """
     for name in tasks.keys() - PRETEXT_TASKS.keys():
         task = tasks[name]
@@ -143,13 +151,13 @@ class PretextTask(nn.Module):
     Parameters
     ----------
     n_times : int
-        Number of samples in a crop.
+        Number of samples in a crop (the random segment of a window that is one training example).
     patch_size : int
-        Number of samples in a patch.
+        Number of samples in a patch (a short segment that the encoder represents by one vector).
     encoder : PatchEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     **encoder_arguments
-        Arguments of :class:`~braindecode_pars.PatchEncoder`.
+        Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
     Attributes
     ----------
@@ -197,18 +205,20 @@ class PretextTask(nn.Module):
     (torch.Size([2, 1]), torch.Size([2, 1]), 'reversal')
     """
 
-    #: Short name of the task: its key in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. If the
-    #: task is not registered, the name of its class in lower case.
+    #: Short name of the task. If the task is registered, this is its key in
+    #: :data:`~braindecode_pars.pretext.PRETEXT_TASKS`, and otherwise the class name in lower case.
     name: ClassVar[str]
 
-    #: Kind of the encoder: ``"patch"``, or ``"space_time"`` in an :class:`AllChannelTask`.
+    #: Kind of the encoder: ``"patch"`` (single channels), or ``"space_time"`` (all channels) in an
+    #: :class:`AllChannelTask`.
     encoder_kind: ClassVar[str] = "patch"
 
-    #: Default arguments of the task in the estimators, which differ from the paper. They are
-    #: intended for minutes of training on a CPU and for tens of subjects.
+    #: Default arguments of the task in the estimators, if they differ from the defaults of the
+    #: class. They are chosen for pretraining on tens of subjects that takes minutes on a CPU.
     short_params: ClassVar[Mapping[str, Any]] = {}
 
-    #: Whether this is sham pretraining, a control condition; see :meth:`sham_target`.
+    #: Whether the targets are permuted (sham pretraining), so that there is nothing to learn; see
+    #: :meth:`sham_target`.
     is_sham = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -219,7 +229,8 @@ class PretextTask(nn.Module):
     def criterion(self) -> Callable[[], nn.Module]:
         """Class or constructor of the loss between ``prediction`` and ``target``."""
         raise NotImplementedError(
-            f"{type(self).__name__} must set the attribute criterion to the class of its loss."
+            f"{type(self).__name__} must set the attribute criterion to the class of its loss, "
+            "such as torch.nn.MSELoss."
         )
 
     def __init__(
@@ -244,17 +255,18 @@ class PretextTask(nn.Module):
             encoder = space_time.build_encoder(self.encoder_kind, **params)
         elif encoder_arguments:
             raise TypeError(
-                "encoder cannot be combined with arguments that build an encoder, got "
-                f"{', '.join(sorted(encoder_arguments))}. Pass either encoder or these arguments."
+                "encoder cannot be combined with arguments that build a new encoder "
+                f"({', '.join(sorted(encoder_arguments))}). Pass either encoder or these arguments."
             )
         elif encoder.patch_size != patch_size:
             raise ValueError(
                 f"The encoder was built for patches of {encoder.patch_size} samples, got "
                 f"patch_size={patch_size}. Pass patch_size={encoder.patch_size}."
             )
-        # Not the method of a subclass, which may also replace the encoder of parts of the task.
+        # The method of a subclass is not called, because it may also replace the encoder in parts
+        # of the task that do not exist yet.
         PretextTask.use_encoder(self, encoder)
-        # Converted to Python integers, because NumPy integers cannot be written to JSON.
+        # These are converted to Python integers, because NumPy integers cannot be written to JSON.
         self.n_times = int(n_times)
         self.patch_size = int(patch_size)
         #: Name of the task in progress bars and summaries.
@@ -281,7 +293,8 @@ class PretextTask(nn.Module):
         if x.ndim != 2 or x.shape[1] != self.n_times:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, but this {type(self).__name__} was built for "
-                f"single-channel crops of shape (batch, {self.n_times})."
+                f"single-channel crops of shape (batch, {self.n_times}). Pass crops of this shape, "
+                "or build the task with a different n_times."
             )
         return instance_norm(x)
 
@@ -296,15 +309,17 @@ class PretextTask(nn.Module):
         Returns
         -------
         prediction, target : Tensor
-            Arguments of :attr:`criterion`, in the shapes that it accepts.
+            Predictions and targets, in the shapes that :attr:`criterion` accepts as arguments.
 
         Notes
         -----
-        Draw random numbers with functions of torch, on the device of ``x``. On CUDA, a compiled
-        training step is recorded and replayed, so numbers that are drawn in any other way would be
-        the same in every step.
+        If you implement this method, draw random numbers with functions of torch, on the device of
+        ``x``. On CUDA, a compiled training step is recorded and replayed, so numbers that are drawn
+        in any other way would be the same in every step.
         """
-        raise NotImplementedError(f"{type(self).__name__} must implement forward(x).")
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement forward(x), which returns (prediction, target)."
+        )
 
     def chance_loss(self) -> float:
         """Return the chance-level loss: the loss of the best prediction that ignores the signal.
@@ -312,12 +327,16 @@ class PretextTask(nn.Module):
         Returns
         -------
         float
-            Value of :attr:`criterion`. The relative loss is the loss divided by this value.
+            Value of :attr:`criterion` for this prediction. The relative loss, which is shown during
+            training, is the loss divided by this value.
         """
-        raise NotImplementedError(f"{type(self).__name__} must implement chance_loss().")
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement chance_loss(), which returns the loss of the "
+            "best prediction that ignores the signal."
+        )
 
     def part_losses(self, prediction: Any, target: Any) -> dict[str, Tensor]:
-        """Return the relative losses of parts of the prediction, for the log.
+        """Return the relative losses of parts of the prediction, for the training history.
 
         Parameters
         ----------
@@ -327,15 +346,15 @@ class PretextTask(nn.Module):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name of the part (1 = chance level); NaN for a part that is not in this
-            batch. By default, an empty dict.
+            Scalar relative loss of each part (1 = chance level); NaN if the part does not occur in
+            this batch. By default, an empty dict.
         """
         return {}
 
     def become_sham(self) -> None:
-        """Switch the task to sham pretraining, including all parts of a joint task.
+        """Switch the task, and all parts of a joint task, to sham pretraining.
 
-        See :meth:`sham_target`.
+        In sham pretraining, each crop has the target of another crop, see :meth:`sham_target`.
         """
         for part in self.modules():
             if isinstance(part, PretextTask):
@@ -344,14 +363,15 @@ class PretextTask(nn.Module):
     def sham_target(self, target: Any) -> Any:
         """Return permuted targets for sham pretraining, a control in which nothing can be learned.
 
-        The target of each crop is replaced by the target of the previous crop in the batch, so that
-        crops and targets are unrelated. Everything else is the same as in real pretraining.
+        The target of each crop is replaced with the target of the previous crop in the batch, so
+        that crops and targets are unrelated. Everything else is the same as in real pretraining.
+        Override this method if the targets of your task are not a single tensor, or are the same
+        for all crops.
 
         Parameters
         ----------
         target : Tensor, shape (batch, ...)
-            Targets from :meth:`forward`. Override this method in tasks whose targets are not one
-            tensor, or are the same for all crops.
+            Targets from :meth:`forward`.
 
         Returns
         -------
@@ -363,24 +383,25 @@ class PretextTask(nn.Module):
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
         """Compute statistics of the training signals before the first training step.
 
-        By default, this method does nothing. Store the statistics in buffers, so that they are
-        saved and a resumed run uses the same values.
+        By default, this method does nothing. If your task needs statistics, override this method
+        and store the statistics in buffers, so that they are saved with the task, and a resumed run
+        uses the same values.
 
         Parameters
         ----------
         draw : callable
             Function that accepts a number n and returns n random training signals, shape (n,
-            n_times), on any device. It does not affect other random draws, and a second call
-            returns the same signals.
+            n_times), on any device. Calling it does not change the random numbers of training, and
+            a second call returns the same signals.
         """
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
-        """Replace the encoder. The task then trains the new encoder in place.
+        """Replace the encoder. From then on, the task trains the new encoder in place.
 
         Parameters
         ----------
         encoder : PatchEncoder
-            Encoder with the same patch size and token size as the current one.
+            Encoder with the same patch size and token size as the current encoder.
 
         Raises
         ------
@@ -452,7 +473,8 @@ class AllChannelTask(PretextTask):
         if x.ndim != 3 or x.shape[-1] != self.n_times:
             raise ValueError(
                 f"x has shape {tuple(x.shape)}, but this {type(self).__name__} was built for "
-                f"windows of shape (batch, n_chans, {self.n_times})."
+                f"windows of shape (batch, n_chans, {self.n_times}). Pass windows of this shape, "
+                "or build the task with a different n_times."
             )
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
@@ -484,17 +506,17 @@ def channel_weights(keep: Tensor) -> Tensor:
 
 
 def encoder_kind_of(task: Any) -> str:
-    """Return the kind of the encoder that a task trains; ``task`` is as in :func:`make_task`."""
+    """Return the ``encoder_kind`` of a task, which is specified as in :func:`make_task`."""
     resolved_task = find_task(task) if isinstance(task, str) else task
     return getattr(resolved_task, "encoder_kind", PretextTask.encoder_kind)
 
 
 def params_of(task: Any, task_params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments of a task in an estimator: its ``short_params`` and ``task_params``.
+    """Return the arguments with which an estimator builds a task.
 
-    ``short_params`` are the defaults of the task in an estimator; ``task_params`` take precedence.
-    If the task is an instance, only ``task_params`` is returned, because ``short_params`` are only
-    used to build a task.
+    These are the ``short_params`` of the task, which are its defaults in an estimator, updated with
+    ``task_params``. If the task is an instance, only ``task_params`` are returned, because an
+    instance is already built.
     """
     resolved_task: Any = find_task(task) if isinstance(task, str) else task
     short = getattr(resolved_task, "short_params", {}) if isinstance(resolved_task, type) else {}
@@ -509,15 +531,19 @@ def make_task(
     task_params: Mapping[str, Any] | None = None,
     sfreq: float | None = None,
 ) -> PretextTask:
-    """Build a pretext task from a name, a class or an instance. It trains ``encoder`` in place.
+    """Build a pretext task that trains ``encoder`` in place, from a name, a class or an instance.
 
     Parameters
     ----------
     task : str | type[PretextTask] | PretextTask
-        One of: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`; the text FILE.py:CLASS,
-        such as ``"my_task.py:Slope"`` (the file is executed); a class; or an instance. An instance
-        is copied, and the copy uses ``encoder``; ``n_times`` and all settings of the instance are
-        preserved. An instance that already uses ``encoder`` is not copied.
+        Pretext task, one of the following:
+
+        - A name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`.
+        - A Python file and the name of a class in this file, such as ``"my_task.py:Slope"``. The
+          file is then imported (its code is executed).
+        - A class.
+        - An instance. It is copied with its ``n_times`` and all other settings, and the copy uses
+          ``encoder``. An instance that already uses ``encoder`` is not copied.
     n_times : int
         Number of samples in a window.
     encoder : PatchEncoder
@@ -525,18 +551,19 @@ def make_task(
     task_params : dict | None
         Additional arguments of the task. Not allowed if ``task`` is an instance.
     sfreq : float | None
-        Sampling rate of the windows in Hz, for tasks with this argument. None if unknown.
+        Sampling rate of the windows in Hz, for tasks that have an argument ``sfreq``. None if
+        unknown.
 
     Returns
     -------
     PretextTask
-        Task with ``encoder`` as its encoder.
+        Task that trains ``encoder`` in place.
 
     Raises
     ------
     ValueError
-        If the name of the task is unknown (the message lists the names), or an instance was built
-        for another patch size, token size or sampling rate, or for longer windows.
+        If the name of the task is unknown (the message lists the known names), or if an instance
+        was built for a different patch size, token size or sampling rate, or for longer windows.
     TypeError
         If ``task_params`` contains an argument that the task does not have, or ``task`` is not a
         pretext task.
@@ -557,27 +584,28 @@ def make_task(
     if isinstance(task, str):
         task = find_task(task)
     if isinstance(task, type) and issubclass(task, PretextTask):
-        # Tasks pass unknown arguments on to their encoder. Without this check, the error message
-        # would name the encoder instead of the task.
+        # A task passes unknown arguments on to its encoder. Without this check, the error message
+        # would be about arguments of the encoder.
         parameters = inspect.signature(task).parameters.values()
         accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
         if unknown := sorted(set(task_params) - accepted):
             raise TypeError(
-                f"task_params contains {', '.join(map(repr, unknown))}, which {task.__name__} does "
-                f"not accept. Its parameters are: {', '.join(sorted(accepted)) or 'none'}."
+                f"{task.__name__} has no parameter {', '.join(map(repr, unknown))}, which was "
+                "passed as an additional argument of the pretext task. Use the parameters of "
+                f"{task.__name__}: {', '.join(sorted(accepted)) or 'none'}."
             )
         if "sfreq" in accepted and sfreq is not None:
             task_params = {"sfreq": sfreq, **task_params}
         task = task(n_times, encoder.patch_size, encoder=encoder, **task_params)
     elif not isinstance(task, PretextTask):
         raise TypeError(
-            "A pretext task must be a name, or a class or an instance of PretextTask, got "
-            f"{type(task).__name__}."
+            "A pretext task must be the name of a task, a subclass of PretextTask or an instance "
+            f"of such a class, got {type(task).__name__}."
         )
     elif task_params:
         raise TypeError(
-            f"task_params ({', '.join(sorted(task_params))}) cannot be applied to an instance of a "
-            "task. Pass these arguments to the constructor of the task."
+            f"Additional arguments ({', '.join(sorted(task_params))}) cannot be used with an "
+            "instance of a pretext task. Pass these arguments to the constructor of the task."
         )
 
     # Check that an instance is compatible with the encoder and the windows.
@@ -598,7 +626,7 @@ def make_task(
     expected = getattr(task, "sfreq", None)
     checks.check_same_rate(sfreq, expected, "The windows are", built_for, remedy)
 
-    # Copy the task, so that the instance of the user is not changed.
+    # Copy the task, so that the instance that was passed is not changed.
     if task.encoder is encoder:
         return task
     task = copy.deepcopy(task)

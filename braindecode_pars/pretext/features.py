@@ -1,8 +1,8 @@
 """Hand-crafted features of EEG signals, and pretext tasks that predict these features.
 
-The features are trend, log band power, aperiodic exponent, alpha peak, Hjorth parameters and shape
-of the amplitude distribution. Each is computed by a function of normalized signals, shape (batch,
-n_times), and their sampling rate.
+The features are trend, log band power, aperiodic exponent, alpha peak, Hjorth parameters, and shape
+of the amplitude distribution. Each of these is computed by one function, which accepts normalized
+signals, shape (batch, n_times), and their sampling rate.
 """
 
 import math
@@ -37,8 +37,8 @@ _FIT_RANGE = (2, 40)
 _ALPHA_RANGE = (7, 14)
 
 #: Constant added to power spectral densities, in 1/Hz, so that their logarithms are finite. For
-#: comparison: white noise of variance 1, sampled at 128 Hz, has a density of 0.016, and EEG at
-#: 40 Hz of about 1e-4.
+#: comparison, in signals of variance 1 that are sampled at 128 Hz, white noise has a density of
+#: 0.016, and EEG has a density of about 1e-4 at 40 Hz.
 _DENSITY_FLOOR = 1e-8
 
 #: Constant added to moments and to the line length, so that logarithms and ratios are finite.
@@ -46,19 +46,20 @@ _MOMENT_FLOOR = 1e-10
 
 
 def trend(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return slope and curvature of signals, from a least-squares fit of a parabola.
+    r"""Return the slope and the curvature of signals, from a least-squares fit of a parabola.
 
     The parabola :math:`x(t) \approx a + b\,t + c\,t^2` is fitted to each signal. The time :math:`t`
     is -1 at the first sample and 1 at the last sample. The features are the slope :math:`b` and the
-    curvature :math:`c`, in the unit of the signal. For a normalized signal, this unit is its
-    standard deviation.
+    curvature :math:`c`, in the unit of the signal. For a normalized signal, this unit is the
+    standard deviation of the original signal.
 
     Parameters
     ----------
     x : Tensor of float32 or float64, shape (batch, n_times)
         Signals.
     sfreq : float
-        Sampling rate in Hz; not used.
+        Sampling rate in Hz. It is not used, but all functions that compute features have this
+        argument.
 
     Returns
     -------
@@ -86,9 +87,9 @@ def trend(x: Tensor, sfreq: float) -> Tensor:
 def bands(x: Tensor, sfreq: float) -> Tensor:
     r"""Return the log band power in seven bands: mean, standard deviation and change over time.
 
-    The signal is cut into segments :math:`s` of one second with an overlap of 50 %. The mean of
-    each segment is subtracted, and the segment is multiplied by a Hann window :math:`w`. Its power
-    spectral density is
+    The signal is cut into segments of one second with an overlap of 50 %. The mean of each segment
+    is subtracted, and the segment is multiplied by a Hann window :math:`w`. The power spectral
+    density of segment :math:`s` is
 
     .. math::
         P_{s}(f) = \frac{2}{\texttt{sfreq} \sum_n w_n^2} \Bigl| \sum_n w_n (x_{sn} - \bar x_s)
@@ -98,9 +99,10 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     30 to 45 Hz; the lower edge is included, and the upper edge is excluded. In each band, the log
     band power :math:`L_s` is the natural logarithm of the mean of :math:`P_s + 10^{-8}` over the
     frequencies of the band. The three features of a band are the mean of :math:`L_s` over all
-    segments, its standard deviation, and its change over time: the mean in the second half of the
-    segments minus the mean in the first half. Densities are in 1/Hz for a signal of variance 1, so
-    the log band power is relative to the variance of the signal.
+    segments, the standard deviation of :math:`L_s`, and the change of :math:`L_s` over time: the
+    mean in the second half of the segments minus the mean in the first half. For normalized
+    signals, whose variance is 1, densities are in 1/Hz, and the log band power is relative to the
+    variance of the original signal.
 
     Bands that end above half the sampling rate are excluded.
 
@@ -114,7 +116,8 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, 3 * n_bands)
-        Mean, standard deviation and change of each band; 21 features at 90 Hz or more.
+        Mean, standard deviation and change for each band. At sampling rates of 90 Hz or more, there
+        are seven bands and 21 features.
 
     Raises
     ------
@@ -148,18 +151,18 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
 def aperiodic(x: Tensor, sfreq: float) -> Tensor:
     r"""Return the aperiodic exponent: the negative slope of the log-log power spectrum.
 
-    The power spectral densities of :func:`bands` are averaged over segments. The logarithm of this
-    mean density, :math:`P(f)`, is approximated by a linear function of the logarithm of the
-    frequency,
+    The power spectral densities of segments of one second, computed as in :func:`bands`, are
+    averaged over segments. The logarithm of this mean density :math:`P(f)` is approximated by a
+    linear function of the logarithm of the frequency,
 
     .. math::
         \log\bigl(P(f) + 10^{-8}\bigr) \approx c - \chi \log f , \qquad
         2 \le f \le 40 \text{ Hz and below half the sampling rate,}
 
     where the exponent :math:`\chi` has no unit. It is estimated as the negative median of the
-    slopes between all pairs of frequencies (Theil-Sen estimator). This estimator is robust: the
-    power at up to 29 percent of the frequencies, such as the frequencies of an oscillation, can be
-    arbitrary without a large effect on the exponent.
+    slopes between all pairs of frequencies (Theil-Sen estimator). This estimator is robust: an
+    oscillation, or any other change of the power at up to 29 % of the frequencies, has only a
+    limited effect on the exponent.
 
     Parameters
     ----------
@@ -169,7 +172,7 @@ def aperiodic(x: Tensor, sfreq: float) -> Tensor:
     Returns
     -------
     Tensor, shape (batch,)
-        Exponents.
+        Aperiodic exponent of each signal.
 
     Raises
     ------
@@ -195,12 +198,12 @@ def aperiodic(x: Tensor, sfreq: float) -> Tensor:
 
 
 def alpha(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return the alpha peak: its frequency in Hz, and its height above the aperiodic component.
+    r"""Return the frequency of the alpha peak in Hz, and its height above the aperiodic component.
 
-    The residual :math:`r(f)` is the difference between the natural log power and the linear fit of
-    :func:`aperiodic`, shifted so that the median of :math:`r(f)` over frequencies is zero. The peak
-    frequency is the mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`. The
-    peak height is the maximum of the residuals in this range:
+    The residual :math:`r(f)` is the natural log power minus the linear fit of :func:`aperiodic`,
+    shifted so that the median of :math:`r(f)` over frequencies is zero. The peak frequency is the
+    mean of the frequencies from 7 to 14 Hz, weighted by :math:`e^{2 r(f)}`. The peak height is the
+    maximum of the residuals in this range:
 
     .. math::
         \frac{\sum_f f\, e^{2 r(f)}}{\sum_f e^{2 r(f)}} \qquad \text{and} \qquad \max_f r(f) .
@@ -213,7 +216,7 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, 2)
-        Peak frequency in Hz, and peak height without unit.
+        Peak frequency in Hz, and peak height (a difference of natural logarithms, without unit).
 
     Raises
     ------
@@ -222,8 +225,9 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
 
     References
     ----------
-    Klimesch 1999, Brain Research Reviews 29, 169, for the center of gravity of alpha. Donoghue et
-    al. 2020, Nature Neuroscience 23, 1655, for the height above the aperiodic component.
+    Klimesch 1999, Brain Research Reviews 29, 169, for the frequency as a center of gravity.
+    Donoghue et al. 2020, Nature Neuroscience 23, 1655, for the height above the aperiodic
+    component.
 
     Examples
     --------
@@ -274,7 +278,7 @@ def hjorth(x: Tensor, sfreq: float) -> Tensor:
     >>> import torch
     >>> from braindecode_pars.pretext.features import hjorth
     >>> rhythm = torch.sin(2 * torch.pi * 5 * torch.arange(2000) / 1000)
-    >>> hjorth(rhythm[None], 1000).exp().round(decimals=1)  # 2 pi 5, and 1 for a sine
+    >>> hjorth(rhythm[None], 1000).exp().round(decimals=1)  # 2 * pi * 5, and 1 for any sine
     tensor([[31.4000,  1.0000]])
     """
     first = x.diff()
@@ -292,8 +296,8 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
         \log \frac{m_4}{m_2^2} , \qquad \tanh \frac{m_3}{m_2^{3/2}} , \qquad
         \log \Bigl( \texttt{sfreq}\; \overline{|x_{n+1} - x_n|} \Bigr) .
 
-    Kurtosis and skewness have no unit; a normal distribution has a kurtosis of 3. The line length
-    is in the unit of the signal per second.
+    Kurtosis and skewness have no unit; a normal distribution has a kurtosis of 3. The last feature
+    is the logarithm of the line length, which is in the unit of the signal per second.
 
     Parameters
     ----------
@@ -305,7 +309,8 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, 3)
-        Log kurtosis, tanh of skewness, and log line length. They are finite also for flat signals.
+        Log kurtosis, tanh of skewness, and log line length. All three are finite, even for flat
+        signals.
 
     References
     ----------
@@ -317,7 +322,7 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
     >>> import torch
     >>> from braindecode_pars.pretext.features import shape
     >>> square = torch.tensor([[-1.0, 1.0] * 100])
-    >>> shape(square, 1).exp().round(decimals=2)  # kurtosis 1, skewness 0, two units a second
+    >>> shape(square, 1).exp().round(decimals=2)  # kurtosis 1, skewness 0, line length 2
     tensor([[1., 1., 2.]])
     """
     centered = x - x.mean(-1, keepdim=True)
@@ -330,39 +335,41 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
 
 
 def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
-    """Return frequencies, and power spectral densities (batch, n_segments, n_frequencies).
+    """Return frequencies, and power spectral densities, (batch, n_segments, n_frequencies).
 
     The frequencies are a NumPy array, so that selecting frequencies does not make the CPU wait for
     the GPU.
     """
     if sfreq < 30:
         raise ValueError(
-            f"The spectral features require a sampling rate of at least 30 Hz, got {sfreq:g} Hz, "
-            "because they include frequencies up to 14 Hz. Select other features with features=."
+            "The features 'bands', 'aperiodic' and 'alpha' require a sampling rate of at least 30 "
+            f"Hz, because they include frequencies up to 14 Hz, got {sfreq:g} Hz. Use only other "
+            "features, for example features=['trend', 'hjorth', 'shape']."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
-            f"The spectral features require windows of at least two seconds, got {x.shape[-1]} "
-            f"samples at {sfreq:g} Hz. Use longer windows, or select other features with features=."
+            "The features 'bands', 'aperiodic' and 'alpha' require windows of at least two "
+            f"seconds, got {x.shape[-1]} samples at {sfreq:g} Hz. Use longer windows, or only "
+            "other features, for example features=['trend', 'hjorth', 'shape']."
         )
     n_samples = round(sfreq)
     segments = x.unfold(-1, n_samples, n_samples // 2)
     window = torch.hann_window(n_samples, dtype=x.dtype, device=x.device)
     segments = (segments - segments.mean(-1, keepdim=True)) * window
     density = torch.fft.rfft(segments).abs().square() / (sfreq * window.square().sum())
-    density[..., 1 : (n_samples + 1) // 2] *= 2  # for the negative frequencies
+    density[..., 1 : (n_samples + 1) // 2] *= 2  # add the power at negative frequencies
     numbers = np.arange(density.shape[-1], dtype=np.float64 if x.dtype == torch.float64 else "f4")
     return numbers * (float(sfreq) / n_samples), density
 
 
 def _indices(mask: np.ndarray, x: Tensor) -> Tensor:
-    """Return the indices of a contiguous range of True in a mask, on the device of ``x``."""
+    """Return the indices of True in a mask, which must be contiguous, on the device of ``x``."""
     first = int(mask.argmax())
     return torch.arange(first, first + int(mask.sum()), device=x.device)
 
 
 def _fit_aperiodic(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor, Tensor, Tensor]:
-    """Fit a linear function to the log-log power spectrum.
+    """Fit a linear function to the log-log power spectrum of each signal.
 
     Returns
     -------
@@ -373,7 +380,7 @@ def _fit_aperiodic(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor, Tensor,
     residuals : Tensor, shape (batch, n_frequencies)
         Log power minus the fit.
     exponents : Tensor, shape (batch,)
-        Negative slopes.
+        Aperiodic exponents: negative slopes of the fit.
     """
     numpy_frequencies, density = _spectra(x, sfreq)
     low, high = _FIT_RANGE
@@ -404,52 +411,56 @@ FEATURES: dict[str, Callable[[Tensor, float], Tensor]] = {
 _RULES = dict(
     sfreq=checks.optional(checks.positive()),
     features=checks.optional(
-        checks.instance("a list of names, or a dict of functions by name", list, tuple, Mapping)
+        checks.instance(
+            "a list of feature names, a dict that maps names to functions", list, tuple, Mapping
+        )
     ),
 )
 
 
 @register("features")
 class SignalFeatures(GridTask):
-    r"""Prediction of hand-crafted EEG features from the output of the encoder, on one channel.
+    r"""Prediction of hand-crafted EEG features of a single-channel crop from the encoder output.
 
-    The output of the encoder is averaged over time, and one linear layer predicts features of the
-    whole crop: 31 numbers such as log band power, the aperiodic exponent and Hjorth mobility. The
-    target features are computed from the normalized signal, standardized, and clipped to five
-    standard deviations. The loss is the mean squared error. The loss of each entry of
-    :data:`~braindecode_pars.pretext.features.FEATURES` is in the history.
+    A crop is a random segment of one channel. The output of the encoder is averaged over time, and
+    one linear layer predicts features of the whole crop. By default, there are 31 features, such as
+    log band power, the aperiodic exponent and Hjorth mobility. The target features are computed
+    from the normalized signal, standardized, and clipped to five standard deviations. The loss is
+    the mean squared error. The training history also contains the loss of each entry of
+    ``features``.
 
-    An encoder that is trained with this task represents these features, and the quantities from
-    which they are computed. The task can also be learned on noise, so a low loss is no evidence of
-    features that are specific to brain activity. The task is not part of the paper.
+    An encoder that is trained with this task represents the target features, and the quantities
+    from which they are computed. The task can also be learned on noise, so a low loss is no
+    evidence of features that are specific to brain activity. This task is not part of the PARS
+    paper.
 
     Related work: PASE predicts features of speech, such as the log power spectrum and prosody, at
     each time point and in combination with contrastive tasks. SignalFeatures predicts EEG features
-    of a whole window. Frequency pretraining, a method for sleep staging, is trained on random sums
-    of sines and predicts their frequencies. SignalFeatures can be trained on any signals, including
-    EEG, and its targets are measured in these signals.
+    of a whole crop. Frequency pretraining, a method for sleep staging, is trained on random sums of
+    sines and predicts their frequencies. SignalFeatures can be trained on any signals, including
+    EEG, and its targets are computed from these signals.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a crop: at least two patches and, for the spectral features, at least
-        two seconds.
+        Number of samples in a crop: at least two patches and, for the features ``bands``,
+        ``aperiodic`` and ``alpha``, at least two seconds.
     patch_size : int
         Number of samples in a patch.
     sfreq : float | None
         Sampling rate in Hz; required. :func:`~braindecode_pars.pretraining.pretrain_encoder`, the
         estimators and the runs pass the sampling rate of the windows automatically.
     encoder : PatchEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     features : list of str | dict of str to callable | None
-        Names in :data:`~braindecode_pars.pretext.features.FEATURES`, or functions by name, such as
-        ``{**FEATURES, "range": function}``. A function accepts normalized signals, float32 of shape
-        (batch, n_times), and ``sfreq``. It returns one or several numbers per signal, shape
-        (batch,) or (batch, n), which should be of the order of 1. Functions are not saved with an
-        encoder. If None, all of FEATURES.
+        List of names in :data:`~braindecode_pars.pretext.features.FEATURES`, or dict that maps
+        names to functions, such as ``{**FEATURES, "range": function}``. A function accepts
+        normalized signals, float32 of shape (batch, n_times), and ``sfreq``. It returns one or
+        several numbers per signal, shape (batch,) or (batch, n), which should be of the order of 1.
+        Functions are not saved with an encoder. If None, all entries of FEATURES are used.
     mask_ratio : float
-        Fraction of the patches that are masked; at least one patch is visible. If above 0, the
-        encoder has to predict the features of the whole crop from the visible patches.
+        Fraction of the patches that are masked; at least one patch is visible. If ``mask_ratio`` is
+        above 0, the features of the whole crop have to be predicted from the visible patches.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
@@ -458,8 +469,8 @@ class SignalFeatures(GridTask):
     n_patches, n_masked : int
         Number of patches in a crop, and number of masked patches.
     mean, scale : Tensor, shape (n_features,)
-        Mean and standard deviation of the features, saved with the task. They are 0 and 1 until
-        :meth:`prepare` computes them.
+        Mean and standard deviation of the features in the training signals, saved with the task.
+        Before the call of :meth:`prepare`, they are 0 and 1.
 
     Raises
     ------
@@ -496,7 +507,7 @@ class SignalFeatures(GridTask):
     #: Maximum absolute value of the targets, in standard deviations; larger values are clipped.
     LIMIT = 5.0
 
-    #: Number of signals from which mean and standard deviation of the features are computed.
+    #: Number of signals from which the mean and the standard deviation of features are computed.
     N_PREPARED = 2000
 
     def __init__(
@@ -521,13 +532,15 @@ class SignalFeatures(GridTask):
         self.sfreq = float(sfreq)
         features = FEATURES if features is None else features
         if not features:
-            raise ValueError("features is empty. Pass at least one feature, or None for all.")
+            raise ValueError(
+                "features is empty. Pass at least one feature, or None for all features."
+            )
         if not isinstance(features, Mapping):
             if unknown := [repr(name) for name in features if name not in [*FEATURES]]:
                 raise ValueError(
                     f"features contains unknown names: {checks.format_list(unknown)}. The known "
-                    f"names are {checks.format_list(list(FEATURES))}. To use other features, pass "
-                    "a dict of functions by name."
+                    f"names are {checks.format_list(list(FEATURES))}. To use your own features, "
+                    "pass a dict that maps each name to its function."
                 )
             features = {name: FEATURES[name] for name in features}
         self.features = dict(features)
@@ -550,13 +563,13 @@ class SignalFeatures(GridTask):
         self.register_buffer("scale", torch.ones(n_features))
 
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
-        """Compute mean and standard deviation of the features from random training signals.
+        """Compute the mean and the standard deviation of features in random training signals.
 
         Parameters
         ----------
         draw : callable
-            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. It is
-            called once, to draw 2,000 signals.
+            As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. The
+            function is called once, to draw 2,000 signals.
 
         Raises
         ------
@@ -572,8 +585,8 @@ class SignalFeatures(GridTask):
         ):
             if not values.isfinite().all():
                 raise ValueError(
-                    f"The feature {name!r} is NaN or infinite in some signals. Remove it from "
-                    "features, or correct its function."
+                    f"The feature {name!r} is NaN or infinite in some training signals. Remove "
+                    "this feature from features, or correct its function."
                 )
         scale, mean = torch.std_mean(features, dim=0, correction=0)
         self.mean.copy_(mean)
@@ -655,8 +668,8 @@ class SignalFeatures(GridTask):
     def chance_loss(self) -> float:
         """Return 1: the loss of predicting the mean is the variance of a standardized feature.
 
-        The variance is slightly smaller for features with values that are clipped to five standard
-        deviations.
+        For a feature with values beyond five standard deviations, which are clipped, the variance
+        is slightly smaller than 1.
         """
         return 1.0
 
@@ -671,7 +684,7 @@ class SignalFeatures(GridTask):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name, such as ``"bands"``.
+            Scalar relative loss of each entry, by name, such as ``"bands"``.
         """
         errors = (prediction - target).square().split(list(self._sizes.values()), dim=-1)
         return {name: part.mean() for name, part in zip(self._sizes, errors, strict=True)}
@@ -690,7 +703,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     n_times, patch_size, sfreq, features
         As in :class:`~braindecode_pars.pretext.SignalFeatures`. No patches are masked.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
         None.
@@ -737,8 +750,8 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_chans, n_features)
-            Standardized features, times
-            :func:`~braindecode_pars.pretext.base.channel_weights`.
+            Standardized features, multiplied by the
+            :func:`~braindecode_pars.pretext.base.channel_weights`, which exclude missing channels.
         """
         x, positions, keep = self.windows(x, positions, keep)
         measured = self.measured(instance_norm(x).flatten(0, 1)).unflatten(0, keep.shape)
@@ -752,8 +765,8 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     def sham_target(self, target: Tensor) -> Tensor:
         """Return the targets unchanged.
 
-        In sham pretraining, targets are not exchanged between windows, because each window may lack
-        different channels. Instead, :meth:`forward` predicts the targets of each window from the
-        features of another window.
+        In sham pretraining (a control in which nothing can be learned), targets are not exchanged
+        between windows, because different channels may be missing in each window. Instead,
+        :meth:`forward` predicts the targets of each window from the features of another window.
         """
         return target

@@ -45,9 +45,9 @@ def count_from_ratio(ratio: float, total: int, name: str, *, min_count: int, max
     count = round(float(ratio) * total)
     if not min_count <= count <= max_count:
         raise ValueError(
-            f"{name}={ratio:g} selects {count} of {total} patches, but the number must be in the "
-            f"range {min_count} to {max_count}. Use {name} between {min_count / total:.3g} and "
-            f"{max_count / total:.3g}, longer windows, or shorter patches."
+            f"{name}={ratio:g} selects {count} of {total} patches, but must select between "
+            f"{min_count} and {max_count}. Use {name} between {min_count / total:.3g} and "
+            f"{max_count / total:.3g}, or use longer windows or shorter patches."
         )
     return count
 
@@ -55,15 +55,16 @@ def count_from_ratio(ratio: float, total: int, name: str, *, min_count: int, max
 class GridTask(PretextTask):
     """Base class of pretext tasks on a grid of ``n_times // patch_size`` adjacent patches.
 
-    Samples after the last complete patch are dropped.
+    Inherit from this class to write a pretext task that cuts each crop (a random segment of one
+    channel) into adjacent patches. Samples after the last complete patch are dropped.
 
     Parameters
     ----------
     n_times, patch_size, encoder, **encoder_arguments
         As in :class:`~braindecode_pars.pretext.PretextTask`.
     mask_ratio : float
-        Fraction of the patches that are masked. The subclass defines the effect of masking. At
-        least one patch is not masked.
+        Fraction of the patches that are masked; at least one patch is not masked. The subclass
+        defines how a masked patch is treated.
 
     Attributes
     ----------
@@ -129,7 +130,7 @@ class GridTask(PretextTask):
         Parameters
         ----------
         like : Tensor
-            Tensor with the dtype and the device of the result.
+            Tensor whose dtype and device are used for the result.
 
         Returns
         -------
@@ -145,7 +146,7 @@ class GridTask(PretextTask):
         Parameters
         ----------
         x : Tensor, shape (batch, ...)
-            Tensor with the batch size and the device of the result.
+            Tensor whose batch size and device are used for the result.
 
         Returns
         -------
@@ -164,8 +165,9 @@ def take(tokens: Tensor, indices: Tensor) -> Tensor:
 class MaskedGridTask(GridTask):
     """Base class of masked autoencoders on a grid of patches (He et al. 2022).
 
-    A random fraction of the patches is masked. The encoder processes only the visible patches. Mask
-    tokens are then inserted in place of the masked patches, and one transformer layer and one
+    Inherit from this class to write a pretext task that predicts properties of masked patches. A
+    random fraction of the patches is masked, and the encoder processes only the visible patches.
+    Mask tokens are then inserted in place of the masked patches, and one transformer layer and one
     linear layer compute ``n_outputs`` predictions for each patch.
 
     Parameters
@@ -225,7 +227,7 @@ class MaskedGridTask(GridTask):
         self.head = nn.Linear(self.encoder.embed_dim, n_outputs)
 
     def reconstruct(self, patches: Tensor, order: Tensor) -> Tensor:
-        """Predict all patches from the visible patches.
+        """Compute predictions for all patches from the visible patches.
 
         Parameters
         ----------
@@ -253,14 +255,16 @@ class MaskedGridTask(GridTask):
 
 @register("mae")
 class MAE(MaskedGridTask):
-    """MAE: masked autoencoder on one channel (appendix A.2 of the paper; He et al. 2022).
+    """MAE: masked autoencoder on one channel (appendix A.2 of the PARS paper; He et al. 2022).
 
-    A random fraction of the patches is masked, and the encoder processes only the visible patches.
-    Mask tokens are then inserted in place of the masked patches, and one transformer layer
-    reconstructs all samples. The loss is the element-wise mean squared error between the
-    reconstruction and the normalized signal.
+    A crop (a random segment of one channel) is cut into adjacent patches. A random fraction of the
+    patches is masked, and the encoder processes only the visible patches. Mask tokens are then
+    inserted in place of the masked patches, and one transformer layer reconstructs all samples. The
+    loss is the mean squared error between the reconstruction and the normalized signal, over all
+    samples.
 
-    The paper states that the masked tokens are encoded, which is an error in the paper.
+    The PARS paper states that the encoder processes the masked patches. This is an error in the
+    paper: the encoder of a masked autoencoder processes the visible patches.
 
     Parameters
     ----------
@@ -269,14 +273,15 @@ class MAE(MaskedGridTask):
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     mask_ratio : float
         Fraction of the patches that are masked. At least one patch is masked, and at least one
-        patch is visible. The paper does not state the mask ratio.
+        patch is visible. The PARS paper does not state the mask ratio.
     loss_on : "all" | "masked"
-        Patches that contribute to the loss: all patches (the paper), or only the masked patches (He
-        et al.). Because visible patches are easy to reconstruct, with ``"all"`` the history also
-        contains the loss on the masked patches.
+        Patches that contribute to the loss: all patches, as in the PARS paper, or only the masked
+        patches, as in He et al. The loss on all patches may be low only because visible patches are
+        easy to reconstruct. With ``"all"``, the training history therefore also contains the loss
+        on the masked patches.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
@@ -333,7 +338,8 @@ class MAE(MaskedGridTask):
         -------
         prediction, target : Tensor, shape (batch, n_patches, patch_size)
             Normalized samples of all patches, starting with the masked patches. With
-            ``loss_on="masked"``, only the masked patches, shape (batch, n_masked, patch_size).
+            ``loss_on="masked"``, only the masked patches are returned, shape (batch, n_masked,
+            patch_size).
         """
         patches = self.patches(x)
         order = self.random_order(x)
@@ -355,8 +361,9 @@ class MAE(MaskedGridTask):
         Returns
         -------
         dict of str to Tensor
-            Scalar loss, with the key ``"masked"``. With ``loss_on="masked"``, an empty dict,
-            because the loss on the masked patches is then the loss of the task.
+            Scalar relative loss on the masked patches, with the key ``"masked"``. With
+            ``loss_on="masked"``, the dict is empty, because the loss on the masked patches is then
+            the loss of the task.
         """
         if self.loss_on == "masked":
             return {}
@@ -368,11 +375,13 @@ class MAE(MaskedGridTask):
 class MP3(GridTask):
     """MP3: masked patch position prediction on one channel (Zhai et al. 2022).
 
-    The position of every patch is predicted (appendix A.2 of the paper), as a classification with
-    one class per position and the cross-entropy loss. No position encoding is added to the tokens.
-    All tokens are queries, but only a random subset of the tokens are keys and values. This subset
-    is the same in every attention layer. Tokens do not need to be shuffled, because without
-    position encoding, the encoder is equivariant to the order of the tokens.
+    A crop (a random segment of one channel) is cut into adjacent patches, and the position of every
+    patch is predicted (appendix A.2 of the PARS paper). The prediction is a classification with one
+    class per position and the cross-entropy loss. No position encoding is added to the tokens,
+    which are the vectors that represent patches. In the attention, all tokens are queries, but only
+    a random subset of the tokens are keys and values. This subset is the same in every attention
+    layer. Tokens do not need to be shuffled, because without position encoding, the encoder is
+    equivariant to the order of the tokens.
 
     Parameters
     ----------
@@ -381,10 +390,10 @@ class MP3(GridTask):
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     mask_ratio : float
         Fraction of the patches that are excluded from the keys and values, in [0, 1). At least one
-        patch is a key. The paper does not state its value.
+        patch is a key. The PARS paper does not state this fraction.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
@@ -436,7 +445,8 @@ class MP3(GridTask):
         patches : Tensor, shape (batch, n, patch_size)
             Normalized patches in any order.
         is_key : Tensor of bool, shape (batch, n) | None
-            Mask that is True for patches that are keys. If None, all patches are keys.
+            Mask that is True for patches that are keys and values. If None, all patches are keys
+            and values.
 
         Returns
         -------
@@ -446,7 +456,7 @@ class MP3(GridTask):
         return self.head(self.encoder(self.encoder.tokenize(patches), is_key))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return, for all patches, the logits of the positions and the true positions.
+        """Return the position logits and the true positions of all patches.
 
         Parameters
         ----------
@@ -461,7 +471,7 @@ class MP3(GridTask):
         target : Tensor of int64, shape (batch, n_patches)
             True positions.
         """
-        # Rank of each patch in a random order, so that exactly n_masked patches are not keys.
+        # Rank of each patch in a random order. Exactly n_masked patches are not keys.
         ranks = self.random_order(x)
         is_key = ranks >= self.n_masked if self.n_masked else None
         logits = self.classify(self.patches(x), is_key)
@@ -483,14 +493,16 @@ class MP3(GridTask):
 class DropPos(GridTask):
     """DropPos: dropped position prediction on one channel (Wang et al. 2023).
 
-    A random fraction of the patches is masked, and the encoder processes only the visible patches
-    (appendix A.2 of the paper). For most visible patches, the position encoding is replaced by a
-    learnable mask token. The positions of these patches are predicted, as a classification with one
-    class per position of the grid and the cross-entropy loss.
+    A crop (a random segment of one channel) is cut into adjacent patches. A random fraction of the
+    patches is masked, and the encoder processes only the visible patches (appendix A.2 of the PARS
+    paper). For most visible patches, the position encoding is replaced with a learnable mask token.
+    The positions of these patches are predicted. The prediction is a classification with one class
+    per position in the crop and the cross-entropy loss.
 
-    The paper states that the number of classes is the number of classified patches, which is an
-    error in the paper. Wang et al. also smooth the targets over neighboring positions, and weight
-    the loss by the similarity of patches; the paper and this class do not.
+    The PARS paper states that the number of classes is the number of classified patches. This is an
+    error in the paper: a patch may have any position in the crop. Wang et al. also smooth the
+    targets over neighboring positions, and weight the loss by the similarity of patches; the PARS
+    paper and this class do neither.
 
     Parameters
     ----------
@@ -499,12 +511,13 @@ class DropPos(GridTask):
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     mask_ratio : float
-        Fraction of the patches that are masked, in [0, 1). The paper does not state its value.
+        Fraction of the patches that are masked, in [0, 1). The PARS paper does not state this
+        fraction.
     position_mask_ratio : float
-        Fraction of the visible patches whose position is masked, in (0, 1]. The paper does not
-        state its value.
+        Fraction of the visible patches whose position is masked, in (0, 1]. The PARS paper does not
+        state this fraction.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
@@ -549,7 +562,7 @@ class DropPos(GridTask):
         params = dict(encoder=encoder, mask_ratio=mask_ratio, **encoder_arguments)
         super().__init__(n_times, patch_size, **params)
         self.n_visible = self.n_patches - self.n_masked
-        # If the positions of all patches but one were shown, the remaining position would be known.
+        # At least two positions must not be shown: if only one were not shown, it would be known.
         max_shown = self.n_patches - 2
         min_dropped = max(1, self.n_visible - max_shown)
         limits = dict(min_count=min_dropped, max_count=self.n_visible)
@@ -577,7 +590,7 @@ class DropPos(GridTask):
         """
         tokens = self.encoder.tokenize(take(patches, places))  # (batch, n_visible, embed_dim)
 
-        # Each visible patch gets its position encoding or the mask token.
+        # Add the position encoding or the mask token to each visible patch.
         shown = self.positions(tokens)[places[:, self.n_dropped :]]
         dropped = self.mask_token.to(tokens.dtype).expand(len(patches), self.n_dropped, -1)
         features = self.encoder(tokens + torch.cat([dropped, shown], dim=1))
@@ -607,7 +620,8 @@ class DropPos(GridTask):
     def chance_loss(self) -> float:
         """Return the cross-entropy of a uniform prediction over all positions that are not shown.
 
-        In sham pretraining, targets come from another crop, so all positions are possible.
+        In sham pretraining, the targets are the positions in another crop, so all positions are
+        possible.
         """
         n_shown = 0 if self.is_sham else self.n_visible - self.n_dropped
         return math.log(self.n_patches - n_shown)

@@ -22,8 +22,10 @@ __all__ = ["Joint", "SeveralLengths", "SpaceTimeJoint", "WeightedSum"]
 _WEIGHT = checks.number("of at least 0", lambda value: value >= 0)
 _RULES = dict(
     sfreq=checks.optional(checks.positive()),
-    tasks=checks.optional(checks.instance("a dict of weights by task name", Mapping)),
-    task_params=checks.optional(checks.instance("a dict of arguments by task name", Mapping)),
+    tasks=checks.optional(checks.instance("a dict that maps task names to weights", Mapping)),
+    task_params=checks.optional(
+        checks.instance("a dict that maps task names to dicts of arguments", Mapping)
+    ),
 )
 
 
@@ -33,10 +35,10 @@ class WeightedSum(nn.Module):
     Parameters
     ----------
     criteria : dict of str to callable
-        Class or constructor of the loss of each task, by task name.
+        Dict that maps the name of each task to the class or the constructor of its loss.
     factors : dict of str to float
-        Factor of the loss of each task, by task name: the weight of the task divided by its
-        chance-level loss.
+        Dict that maps the name of each task to the factor of its loss. :class:`Joint` uses the
+        weight of the task divided by its chance-level loss.
 
     Examples
     --------
@@ -63,7 +65,8 @@ class WeightedSum(nn.Module):
         Parameters
         ----------
         predictions, targets : dict
-            Predictions and targets by task name. Tasks that are not in the dicts are ignored.
+            Predictions and targets of each task, by task name. Tasks that are not in the dicts are
+            ignored.
 
         Returns
         -------
@@ -76,9 +79,9 @@ class WeightedSum(nn.Module):
 
 
 class _WithParts(PretextTask):
-    """Base class of a task that consists of several tasks with the same encoder.
+    """Base class of tasks that consist of several tasks (parts) with the same encoder.
 
-    Subclasses call ``_set_parts``.
+    The constructor of a subclass calls ``_set_parts``.
     """
 
     def _set_parts(self, parts: Mapping[str, PretextTask], weights: Mapping[str, float]) -> None:
@@ -87,7 +90,7 @@ class _WithParts(PretextTask):
 
     @cached_property
     def chances(self) -> dict[str, float]:
-        """Chance-level loss of each task; cached, because PARS may simulate it."""
+        """Chance-level loss of each task; cached, because PARS may estimate it by simulation."""
         return {name: part.chance_loss() for name, part in self.parts.items()}
 
     @property
@@ -98,13 +101,13 @@ class _WithParts(PretextTask):
         return partial(WeightedSum, criteria, factors)
 
     def prepare(self, draw: Callable[[int], Tensor]) -> None:
-        """Compute statistics of the training signals in all tasks before the first step.
+        """Let all tasks compute statistics of the training signals before the first step.
 
         Parameters
         ----------
         draw : callable
             As in :meth:`PretextTask.prepare <braindecode_pars.pretext.PretextTask.prepare>`. Tasks
-            on shorter crops use the first samples of each signal.
+            on shorter crops use only the first samples of each signal.
         """
         for part in self.parts.values():
             part.prepare(lambda n, n_times=part.n_times: draw(n)[:, :n_times])  # type: ignore[misc]
@@ -120,7 +123,7 @@ class _WithParts(PretextTask):
         Returns
         -------
         dict of str to Any
-            Output of :meth:`PretextTask.sham_target
+            Permuted targets by task name, as returned by :meth:`PretextTask.sham_target
             <braindecode_pars.pretext.PretextTask.sham_target>` of each task.
         """
         return {name: self.parts[name].sham_target(part) for name, part in target.items()}
@@ -144,25 +147,27 @@ class Joint(_WithParts):
     r"""Joint pretraining with a weighted sum of pretext tasks, such as PARS and MAE.
 
     All tasks train the same encoder. The loss is :math:`\sum_i w_i L_i / C_i`, where :math:`w_i` is
-    the weight, :math:`L_i` the loss and :math:`C_i` the chance-level loss of task :math:`i`.
-    Dividing by the chance-level loss makes losses with different units comparable. The paper
-    proposes the combination of PARS and MAE as future work (section 4 of the paper). The relative
-    loss of each task is in the history, as ``train_loss_relative_NAME``.
+    the weight, :math:`L_i` the loss and :math:`C_i` the chance-level loss of task :math:`i` (the
+    loss of the best prediction that ignores the signal). Dividing by the chance-level loss makes
+    losses with different units comparable. The PARS paper proposes the combination of PARS and MAE
+    as future work (section 4). The training history contains the relative loss :math:`L_i / C_i` of
+    each task in a column such as ``train_loss_relative_mae``.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a crop.
+        Number of samples in a crop (the random segment of a channel that is one training example).
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place, shared by all tasks. If None, an encoder is built from
+        Encoder to train in place, shared by all tasks. If None, a new encoder is built from
         ``encoder_arguments``.
     tasks : dict of str to float | None
-        Weight of each task, by its name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS`. Tasks
-        with weight 0 are not built. If None, ``{"pars": 1.0, "mae": 1.0}``.
+        Dict that maps the name of each task in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` to
+        its weight. Tasks with weight 0 are ignored. If None, ``{"pars": 1.0, "mae": 1.0}`` is used.
     task_params : dict of str to dict | None
-        Additional arguments of the tasks, for example ``{"mae": {"loss_on": "masked"}}``.
+        Dict that maps names of tasks to their additional arguments, for example ``{"mae":
+        {"loss_on": "masked"}}``.
     sfreq : float | None
         Sampling rate in Hz, for tasks that require it.
     **encoder_arguments
@@ -186,7 +191,7 @@ class Joint(_WithParts):
     --------
     >>> import torch
     >>> from braindecode_pars.pretext import Joint
-    >>> task = Joint(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> task = Joint(n_times=3000, patch_size=100, embed_dim=16, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 3000))
     >>> {name: tuple(part.shape) for name, part in prediction.items()}
     {'pars': (2, 32, 32), 'mae': (2, 30, 100)}
@@ -215,8 +220,9 @@ class Joint(_WithParts):
         task_params = dict(task_params or {})
         for name in task_params.keys() - tasks.keys():
             raise ValueError(
-                f"task_params contains arguments of {name!r}, which is not in tasks "
-                f"({', '.join(tasks)}). Add the task to tasks, or remove its arguments."
+                f"task_params contains arguments of the task {name!r}, but tasks contains only "
+                f"{', '.join(tasks)}. Add the task to tasks, or remove its arguments from "
+                "task_params."
             )
 
         # Build all tasks with the same encoder.
@@ -235,8 +241,8 @@ class Joint(_WithParts):
         Parameters
         ----------
         x : Tensor, shape (batch, n_times) or (batch, n_chans, n_times)
-            Single-channel crops in any unit, or windows with all channels if the tasks use all
-            channels.
+            Single-channel crops or, if the tasks use all channels, windows of all channels, in any
+            unit.
         *args, **kwargs : Tensor
             Electrode positions and channel mask for tasks on all channels, as in
             :meth:`SpaceTimePARS.forward <braindecode_pars.pretext.SpaceTimePARS.forward>`.
@@ -251,7 +257,7 @@ class Joint(_WithParts):
         return predictions, {name: target for name, (_, target) in results.items()}
 
     def chance_loss(self) -> float:
-        """Return the sum of the weights, because the chance-level loss of each task is 1."""
+        """Return the sum of the weights, because the relative loss of each task is 1 at chance."""
         return sum(self.weights.values())
 
     def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
@@ -265,7 +271,8 @@ class Joint(_WithParts):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name, such as ``"pars"``, ``"mae"`` and ``"mae_masked"``.
+            Scalar relative losses by name. For example, ``"mae"`` is the loss of MAE, and
+            ``"mae_masked"`` is its loss on the masked patches.
         """
         losses = {}
         for name, part in self.parts.items():
@@ -283,12 +290,12 @@ class Joint(_WithParts):
             if task.encoder_kind == self.encoder_kind and not issubclass(task, Joint)
         ]
         for name, weight in tasks.items():
-            checks.choice(*accepted).check("a name in tasks", name, type(self).__name__)
+            checks.choice(*accepted).check("each name in tasks", name, type(self).__name__)
             _WEIGHT.check(f"The weight of {name!r}", weight)
         if not any(tasks.values()):
             raise ValueError(
-                f"tasks must contain at least one weight above 0, got {dict(tasks)}. Set the "
-                "weight of a task to a positive number."
+                f"At least one weight in tasks must be above 0, got {dict(tasks)}. Set the weight "
+                "of a task to a positive number."
             )
         return {name: float(weight) for name, weight in tasks.items() if weight > 0}
 
@@ -302,11 +309,12 @@ class SpaceTimeJoint(AllChannelTask, Joint):
     n_times, patch_size, task_params, sfreq
         As in :class:`~braindecode_pars.pretext.Joint`.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place, shared by all tasks. If None, an encoder is built from
+        Encoder to train in place, shared by all tasks. If None, a new encoder is built from
         ``encoder_arguments``.
     tasks : dict of str to float | None
-        Weight of each task, by the name of a task on all channels. If None,
-        ``{"features_space_time": 1.0, "spectral_space_time": 1.0}``.
+        Dict that maps the name of each task to its weight. Only tasks on all channels are accepted,
+        such as ``"pars_space_time"``. If None, ``{"features_space_time": 1.0,
+        "spectral_space_time": 1.0}`` is used.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
         None.
@@ -335,8 +343,9 @@ class SeveralLengths(_WithParts):
     """Pretext task on crops of several lengths, which trains one encoder.
 
     There is a separate task for each length, with its own output layers and its own chance-level
-    loss. The loss is the relative loss, so that lengths with different chance-level losses have the
-    same weight.
+    loss (the loss of the best prediction that ignores the signal). The loss is divided by the
+    chance-level loss, so that all lengths have the same weight. :func:`runs.pretrain
+    <braindecode_pars.runs.pretrain>` uses this task if several window lengths are set.
 
     Parameters
     ----------
@@ -346,7 +355,7 @@ class SeveralLengths(_WithParts):
     Attributes
     ----------
     parts : nn.ModuleDict
-        Tasks by number of samples, as a string.
+        Tasks. The name of a task is the number of samples in its crops, such as ``"300"``.
     n_times : int
         Number of samples in the longest crop.
 
@@ -376,16 +385,16 @@ class SeveralLengths(_WithParts):
         Parameters
         ----------
         x : Tensor, shape (batch, n_times) or (batch, n_chans, n_times)
-            Crops of one of the lengths, in any unit. They have a channel dimension if the tasks use
-            all channels.
+            Crops of one of the lengths, in any unit. The channel dimension is present if the tasks
+            use all channels.
         **kwargs : Tensor
             Additional arguments of ``forward`` of the task.
 
         Returns
         -------
         prediction, target : dict of str to Any
-            Output of the task, as a dict with one entry. Its key is the number of samples of a crop
-            as a string, such as ``"300"``.
+            Output of the task, as a dict with one entry. The key is the name of the task: the
+            number of samples in a crop, such as ``"300"``.
         """
         name = str(x.shape[-1])
         prediction, target = self.parts[name](x, **kwargs)
@@ -406,7 +415,8 @@ class SeveralLengths(_WithParts):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name. In epochs without crops of this length, they are NaN.
+            Scalar relative losses by name. The names do not contain the length, so the training
+            history contains means over crops of all lengths.
         """
         ((name, predicted),) = prediction.items()
         return self.parts[name].part_losses(predicted, target[name])

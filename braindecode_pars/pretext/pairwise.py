@@ -18,10 +18,11 @@ MIN_DENOMINATOR = 1e-300
 class CrossAttentionDecoder(nn.Module):
     r"""Cross-attention decoder of PARS: each pair of patches attends to all patches.
 
-    This is the decoder of the paper (section 2.3, equation 2). The query of pair :math:`(j, k)` is
-    :math:`A_Q [y_j; y_k]`, where :math:`y_j` and :math:`y_k` are the features of the two patches
-    and :math:`A_Q` is a learned matrix. The query attends to all features (standard multi-head
-    attention), and one linear layer computes the prediction from the result.
+    This is the decoder of the PARS paper (section 2.3, equation 2). The query of pair
+    :math:`(j, k)` is :math:`A_Q [y_j; y_k]`, where :math:`y_j` and :math:`y_k` are the features of
+    the two patches and :math:`A_Q` is a learned matrix. The query attends to the features of all
+    patches (standard multi-head attention), and one linear layer computes the prediction from the
+    result.
 
     Parameters
     ----------
@@ -30,7 +31,9 @@ class CrossAttentionDecoder(nn.Module):
     num_heads : int
         Number of attention heads; must divide ``embed_dim``.
     n_outputs : int
-        Number of predictions per pair: 1 for the time shift, or the number of axes.
+        Number of predictions per pair: 1 for the time shift of :class:`PARS
+        <braindecode_pars.pretext.PARS>`, or the number of axes of :class:`SpaceTimePARS
+        <braindecode_pars.pretext.SpaceTimePARS>`.
     method : "factorized" | "literal"
         Algorithm. Both algorithms have the same parameters and compute the same predictions.
         ``"literal"`` computes all ``n_masked ** 2`` queries. ``"factorized"`` computes no query
@@ -41,21 +44,23 @@ class CrossAttentionDecoder(nn.Module):
         .. math::
             \hat\theta_{jk} = \sum_h
             \frac{(E \operatorname{diag}(v) G^\top)_{jk}}{(E G^\top)_{jk}} + c, \qquad
-            E = e^{a - \max_i a}, \quad G = e^{b - \max_i b}.
+            E = e^{a - \max_i a}, \quad G = e^{b - \max_i b},
+
+        where the sum is over the heads :math:`h`, and :math:`c` is a constant.
 
     Notes
     -----
     AFT (Zhai et al. 2021, arXiv:2105.14103) and Strassen attention (arXiv:2501.19215) use the
     same factorization of exponentials of sums.
 
-    The exponentials, both products and the ratio are computed in float64. In float64, the result is
-    exact as long as, for at least one key, :math:`a_{ji} + b_{ki}` is at most 690 below the sum of
-    the two maxima. In float32, this limit would be about 87. Beyond the limit, the denominator
-    underflows and the prediction of the pair is NaN. In training, the loss is then also NaN, and
-    training ends with an error. In evaluation mode, the literal algorithm is used for this batch,
-    unless the decoder is compiled. On devices without float64, the logits are added with
-    broadcasting, and a softmax is applied. The decoder disables autocast: only the encoder runs in
-    mixed precision.
+    The factorized algorithm computes the exponentials, both products and the ratio in float64. The
+    prediction of a pair is exact as long as, for at least one key, :math:`a_{ji} + b_{ki}` is at
+    most 690 below the sum of the two maxima (in float32, this limit would be about 87). Beyond the
+    limit, the denominator underflows, and the prediction of the pair is NaN. In training, the loss
+    is then also NaN, and training ends with an error. In evaluation mode, the literal algorithm is
+    used for this batch, unless the decoder is compiled. On devices without float64, the logits are
+    added with broadcasting, and a softmax is applied. The decoder disables autocast, so that only
+    the encoder runs in mixed precision.
 
     The paper does not state the number of heads. With the sizes of the paper and 8 heads, the
     decoder has 1,575,937 parameters.
@@ -69,16 +74,16 @@ class CrossAttentionDecoder(nn.Module):
     --------
     >>> import torch
     >>> from braindecode_pars.pretext.pairwise import CrossAttentionDecoder
-    >>> features = torch.randn(2, 40, 32)  # 40 patches
-    >>> masked = features[:, :32]
-    >>> decoder = CrossAttentionDecoder(embed_dim=32)
+    >>> features = torch.randn(2, 40, 16)  # 40 patches
+    >>> masked = features[:, :32]  # the first 32 patches
+    >>> decoder = CrossAttentionDecoder(embed_dim=16)
     >>> shifts = decoder(masked, features)
     >>> shifts.shape
     torch.Size([2, 32, 32])
 
-    With the same parameters, the other method computes the same shifts:
+    With the same weights, the literal algorithm computes the same shifts:
 
-    >>> literal = CrossAttentionDecoder(embed_dim=32, method="literal")
+    >>> literal = CrossAttentionDecoder(embed_dim=16, method="literal")
     >>> literal.load_state_dict(decoder.state_dict())
     <All keys matched successfully>
     >>> torch.allclose(shifts, literal(masked, features), atol=1e-5)
@@ -203,12 +208,12 @@ class CrossAttentionDecoder(nn.Module):
 
 
 class PairwiseMLPDecoder(nn.Module):
-    """MLP decoder of PARS, which uses only the two patches of a pair (appendix A.4 of the paper).
+    """MLP decoder of PARS, which uses only the two patches of a pair (PARS paper, appendix A.4).
 
-    This is the decoder of the ablation "decoder architecture" in the paper. For each pair, it
-    concatenates the features of the two patches, each of size F, and applies ``Linear(2 F,
-    hidden_dim) - ReLU - Linear(hidden_dim, 1)``. The first layer is split into two parts, so it is
-    applied once to each patch and not once to each pair.
+    This decoder is used in the ablation "decoder architecture" of the paper. For each pair, the
+    decoder concatenates the features of the two patches, each of size F, and applies ``Linear(2 F,
+    hidden_dim) - ReLU - Linear(hidden_dim, n_outputs)``. The first layer is split into one part for
+    each patch of a pair, so that it is applied once per patch instead of once per pair.
 
     Parameters
     ----------
@@ -223,8 +228,8 @@ class PairwiseMLPDecoder(nn.Module):
     --------
     >>> import torch
     >>> from braindecode_pars.pretext.pairwise import PairwiseMLPDecoder
-    >>> features = torch.randn(2, 40, 32)  # 40 patches
-    >>> PairwiseMLPDecoder(embed_dim=32)(features[:, :32], features).shape
+    >>> features = torch.randn(2, 40, 16)  # 40 patches
+    >>> PairwiseMLPDecoder(embed_dim=16)(features[:, :32], features).shape
     torch.Size([2, 32, 32])
     """
 

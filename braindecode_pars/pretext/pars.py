@@ -1,4 +1,4 @@
-"""PARS: pairwise relative shift pretraining, in time (as in the paper) and in space and time."""
+"""PARS: pairwise relative shift pretraining (Sandino et al. 2025), in time or in space and time."""
 
 from typing import Any, ClassVar
 
@@ -37,21 +37,22 @@ _RULES = dict(
 
 
 def relative_shifts(starts: Tensor, n_times: int) -> Tensor:
-    r"""Return the relative time shifts of all ordered pairs of patches (equation 1 of the paper).
+    r"""Return the relative time shifts of all ordered pairs of patches (PARS paper, equation 1).
 
     .. math:: \theta_{jk} = (t_j - t_k) / T_s
 
     Parameters
     ----------
     starts : Tensor, shape (batch, n)
-        First samples :math:`t` of the patches.
+        First sample of each patch, :math:`t`.
     n_times : int
-        Number of samples in the signal that the patches were cut from, :math:`T_s`.
+        Number of samples in the signal from which the patches were cut, :math:`T_s`.
 
     Returns
     -------
     Tensor of float32, shape (batch, n, n)
-        Antisymmetric matrix of shifts between -1 and 1.
+        Antisymmetric matrix of shifts between -1 and 1. Entry ``[:, j, k]`` is the shift from patch
+        ``k`` to patch ``j``.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class _Shifts(PretextTask):
         self.position_mask_ratio = position_mask_ratio
         n_patches = self._number_of_patches(n_patches)
 
-        # Number of patches whose position is masked
+        # Number of patches whose position is masked.
         n_masked = round(float(position_mask_ratio) * n_patches)
         if n_masked < 2:
             raise ValueError(
@@ -98,7 +99,7 @@ class _Shifts(PretextTask):
         self.n_patches = n_patches
         self.n_masked = n_masked
 
-        # Layers that are discarded after pretraining.
+        # These layers are discarded after pretraining.
         embed_dim = self.encoder.embed_dim
         self.mask_token = nn.Parameter(torch.empty(embed_dim).normal_(std=0.02))
         if decoder == "mlp":
@@ -107,7 +108,7 @@ class _Shifts(PretextTask):
             num_heads = self.encoder.config["num_heads"]
             self.decoder = CrossAttentionDecoder(embed_dim, num_heads, n_outputs=n_outputs)
 
-        # If the patches do not fit into the window, this draw raises the error before training.
+        # If the patches do not fit into the window, this call raises an error before training.
         self.sample_starts(1)
 
     def _number_of_patches(self, n_patches: int | None) -> int:
@@ -115,8 +116,8 @@ class _Shifts(PretextTask):
         n_times, patch_size, gap = self.n_times, self.patch_size, self.min_gap
         if gap and self.overlap and self.sampling != "grid":
             raise ValueError(
-                f"min_gap={gap} has an effect only with overlap=False or sampling='grid'. Set one "
-                "of these, or use min_gap=0."
+                f"min_gap={gap} has no effect on random patches that may overlap. Set "
+                "overlap=False or sampling='grid', or use min_gap=0."
             )
         if n_times == patch_size:
             raise ValueError(
@@ -128,13 +129,13 @@ class _Shifts(PretextTask):
             if n_patches not in (None, n_disjoint):
                 raise ValueError(
                     f"n_patches={n_patches} cannot be combined with sampling='grid', because the "
-                    f"grid always has {n_disjoint} patches. Use n_patches=None or "
+                    f"grid in this window has {n_disjoint} patches. Use n_patches=None or "
                     "sampling='random'."
                 )
             return n_disjoint
         if n_patches is not None:
             return int(n_patches)
-        # Without overlap, the patches cover only 2/3 of the window, so their positions can vary.
+        # Without overlap, the patches cover only 2/3 of the window, so that their positions vary.
         length = n_times / patch_size
         if self.overlap:
             return round(self.density * length)
@@ -160,7 +161,8 @@ class _Shifts(PretextTask):
         -------
         Tensor of int64, shape (batch_size, n_patches)
             First sample of each patch, in random order. The positions of the first ``n_masked``
-            patches are masked. Because the order is random, the masked patches are a random subset.
+            patches are masked. Because the order is random, these are a random subset of the
+            patches.
         """
         size = (batch_size, self.n_patches, self.n_times, self.patch_size)
         options: dict[str, Any] = dict(device=device, generator=generator)
@@ -176,24 +178,25 @@ class _Shifts(PretextTask):
 class PARS(_Shifts):
     """PARS: pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
-    Patches are cut out of one channel at random positions, which may overlap (section 2.1 of the
-    paper). For most patches, the position encoding is replaced by a learnable mask token, and the
-    encoder processes all patches. For every ordered pair of the masked patches, a decoder predicts
-    their relative time shift (equations 1 and 2). The loss is the mean squared error (equation 3).
+    Patches (short segments) are cut out of one channel at random times; they may overlap (section
+    2.1 of the paper). The encoder processes all patches, but for most of them, the position
+    encoding is replaced with a learnable mask token. These are the masked patches. For every
+    ordered pair of masked patches, a decoder predicts the relative time shift (equations 1 and 2).
+    The loss is the mean squared error (equation 3).
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a crop.
+        Number of samples in a crop (the random segment of a channel that is one training example).
     patch_size : int
         Number of samples in a patch.
     encoder : PatchEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     n_patches : int | None
-        Number of patches per crop. If None, it is ``density * n_times / patch_size`` if patches may
-        overlap. Without overlap, it is ``2 / 3 * n_times / patch_size``, or the maximum number of
-        patches that fit with their gaps, whichever is smaller. With ``sampling="grid"``, it is
-        always the number of patches in the grid.
+        Number of patches per crop. If None and patches may overlap, ``density * n_times /
+        patch_size`` patches are used. If None and patches may not overlap, ``2 / 3 * n_times /
+        patch_size`` patches are used, or as many as fit with their gaps, whichever is smaller. With
+        ``sampling="grid"``, all patches of the grid are used.
     density : float
         Number of patches in a crop, times the patch length, divided by the crop length. Used if
         ``n_patches`` is None and patches may overlap. The default of 4/3 corresponds to the paper:
@@ -201,20 +204,20 @@ class PARS(_Shifts):
     position_mask_ratio : float
         Fraction of the patches whose position is masked, in (0, 1].
     sampling : "random" | "grid"
-        How patches are sampled. ``"random"`` draws independent random starts. ``"grid"`` uses
-        adjacent patches (the ablation of appendix A.4), or patches with gaps of ``min_gap``
-        samples.
+        How patches are sampled. ``"random"`` draws random starts. ``"grid"`` uses adjacent patches
+        (the ablation in appendix A.4 of the paper), or patches with gaps of ``min_gap`` samples.
     overlap : bool
         Whether random patches may overlap. In the paper, patches overlap, because 40 patches of one
-        second are cut from 30 s. If two patches overlap, a model can infer their time shift from
-        the samples that they have in common.
+        second are cut from 30 s. From two overlapping patches, a model can infer their time shift
+        by comparing the samples that they have in common.
     min_gap : int
         Minimum number of samples between adjacent patches; requires ``overlap=False`` or
-        ``sampling="grid"``. Without a gap, a model may match the ends of adjacent patches.
+        ``sampling="grid"``. Without a gap, a model may recognize adjacent patches, because the end
+        of one patch continues in the start of the next patch.
     detrend : bool
-        Whether to remove the mean and the linear trend of each patch, so that a model cannot infer
-        the position of a patch from low-frequency drifts. In fine-tuning, patches are not
-        detrended.
+        Whether to remove the mean and the linear trend of each patch in pretraining, so that a
+        model cannot infer the position of a patch from low-frequency drifts. In fine-tuning,
+        patches are never detrended.
     decoder : "cross_attention" | "mlp"
         Decoder: :class:`~braindecode_pars.pretext.pairwise.CrossAttentionDecoder` or
         :class:`~braindecode_pars.pretext.pairwise.PairwiseMLPDecoder` (the ablation of appendix
@@ -235,7 +238,7 @@ class PARS(_Shifts):
         If an argument has the wrong type.
     ValueError
         If an argument is out of range, the patches do not fit into the crop, or the positions of
-        fewer than two patches are masked. The message states the accepted values.
+        fewer than two patches are masked.
 
     References
     ----------
@@ -246,15 +249,17 @@ class PARS(_Shifts):
     --------
     >>> import torch
     >>> from braindecode_pars.pretext import PARS
-    >>> task = PARS(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
+    >>> task = PARS(n_times=3000, patch_size=100, embed_dim=16, num_layers=1)
+    >>> task.n_patches, task.n_masked
+    (40, 32)
     >>> prediction, target = task(torch.randn(2, 3000))
     >>> prediction.shape, target.shape
     (torch.Size([2, 32, 32]), torch.Size([2, 32, 32]))
     """
 
     criterion = nn.MSELoss
-    #: With more patches and fewer masked positions than in the paper, the loss starts to decrease
-    #: earlier, see docs/guide/pars.rst.
+    #: With these values (more patches and fewer masked positions than in the paper), the loss
+    #: starts to decrease earlier, see docs/guide/pars.rst.
     short_params: ClassVar[dict[str, Any]] = {"position_mask_ratio": 0.5, "density": 2.0}
 
     def __init__(
@@ -299,7 +304,8 @@ class PARS(_Shifts):
             patches = detrended_patches(patches)
         tokens = self.encoder.tokenize(patches)  # (batch, n_patches, embed_dim)
 
-        # Each token gets the mask token or its position encoding, in units of the patch length.
+        # Add the mask token to masked patches, and the position encoding to visible patches. Times
+        # are in units of the patch length.
         visible_times = starts[:, self.n_masked :] / self.patch_size
         positions = sinusoidal_positions(visible_times, tokens.shape[-1]).to(tokens.dtype)
         masked = self.mask_token.to(tokens.dtype).expand(len(x), self.n_masked, -1)
@@ -329,12 +335,13 @@ class PARS(_Shifts):
         r"""Return the chance-level loss: the loss of the best constant prediction.
 
         The best constant prediction is zero, and its loss is the mean squared shift. For random
-        patches that may overlap, it is
+        patches that may overlap, the mean squared shift is
 
         .. math:: \frac{L^2 - 1}{6 T^2} \cdot \frac{N_m - 1}{N_m}, \qquad L = T - M + 1,
 
         where :math:`T` is ``n_times``, :math:`M` is ``patch_size`` and :math:`N_m` is ``n_masked``.
-        For all other sampling schemes, the mean squared shift is simulated with a fixed seed.
+        For random patches without overlap and for a grid, the mean squared shift is estimated by
+        simulation with a fixed seed.
         """
         if self.sampling == "random" and self.overlap:
             n_starts = self.n_times - self.patch_size + 1
@@ -346,12 +353,12 @@ class PARS(_Shifts):
 
 
 class RelativeShiftLoss(nn.Module):
-    """Squared error of shifts, relative to the chance level of each axis, averaged over the axes.
+    """Relative loss of shifts (1 = chance level), averaged over the axes.
 
-    The chance-level loss of an axis is the loss of predicting zero: the mean squared shift of the
-    batch. The chance-level loss is computed separately for each micro-batch, and in each process of
-    a distributed training. Pairs with unknown shift (NaN), and axes on which all shifts are zero or
-    unknown, are ignored.
+    The loss of each axis is the squared error divided by the chance-level loss. The chance-level
+    loss is the loss of predicting zero, which is the mean squared shift in the batch. It is
+    computed separately for each micro-batch and, in distributed training, in each process. Pairs
+    with unknown shift (NaN), and axes on which all shifts are zero or unknown, are ignored.
     """
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
@@ -366,11 +373,12 @@ class RelativeShiftLoss(nn.Module):
         is_known = target.isfinite()
         error = torch.where(is_known, prediction - target, 0.0).square().flatten(0, -2).sum(dim=0)
         chance = torch.where(is_known, target, 0.0).square().flatten(0, -2).sum(dim=0)
-        # Avoid a division by zero: its gradient would be NaN, although the axis is ignored.
+        # Avoid a division by zero, whose gradient would be NaN even though the axis is ignored.
         return torch.where(chance > 0, error / chance.where(chance > 0, 1.0), torch.nan)
 
 
-#: Approximate number of tokens whose shifts are predicted, in a window of several channels.
+#: Approximate number of tokens per window whose pairwise shifts are predicted, if the window has
+#: several channels.
 N_QUERIES = 32
 
 
@@ -378,33 +386,35 @@ N_QUERIES = 32
 class SpaceTimePARS(AllChannelTask, _Shifts):
     r"""PARS in space and time: predict relative shifts between patches of all channels.
 
-    A token is one patch of one channel. Its position is a vector :math:`p = (x, y, z, t)`: the
+    This task extends :class:`~braindecode_pars.pretext.PARS` to all channels of a window. A token
+    represents one patch of one channel. Its position is a vector :math:`p = (x, y, z, t)`: the
     position of the electrode in head radii, and the start of the patch in units of the window
     length. The patches of each channel start at different random times, because patches of
     neighboring electrodes with the same start could be recognized by their common signal. The
     positions of most electrodes, and the start times of most patches of each channel, are masked,
     as if they were unknown. For pairs of tokens with masked positions, a decoder predicts the
-    difference of the two positions. This is equation 1 of the paper with a vector:
+    difference of the two positions. This is equation 1 of the PARS paper with vectors instead of
+    times:
 
     .. math:: \theta_{jk} = p_j - p_k.
 
-    The loss of each axis is the squared error divided by the mean squared shift of the batch, so
-    its chance level is 1. The losses are averaged over the axes. Electrodes with unknown position
+    The loss of each axis is the squared error divided by the mean squared shift in the batch, so
+    the chance level is 1. The losses are averaged over the axes. Electrodes with unknown position
     are encoded, but their spatial shifts are ignored in the loss. With one channel and
-    ``axes="time"``, the task is equivalent to :class:`~braindecode_pars.pretext.PARS`.
+    ``axes="time"``, the task is equivalent to PARS.
 
     Parameters
     ----------
     n_times, patch_size, n_patches, overlap, decoder
         As in :class:`~braindecode_pars.pretext.PARS`.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     axes : "time" | "space" | "space_time"
-        Positions that are masked and predicted: the start times of patches, the positions of
+        Which positions are masked and predicted: the start times of patches, the positions of
         electrodes, or both.
     position_mask_ratio : float
-        Fraction of the patches whose start time is masked, and fraction of the channels whose
-        electrode position is masked.
+        Fraction of the patches of each channel whose start time is masked, and fraction of the
+        channels whose electrode position is masked (at least two channels).
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
         None.
@@ -471,9 +481,9 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         Returns
         -------
         Tensor of bool, shape (batch, n_chans)
-            Mask that is True for masked electrodes. In each window, it selects the fraction
-            ``position_mask_ratio`` of the channels that are not missing, but at least two. It
-            selects no channel in a window with one channel, or if ``axes="time"``.
+            Mask that is True for masked electrodes. In each window, the fraction
+            ``position_mask_ratio`` of the channels that are not missing is masked, but at least two
+            channels. In a window with one channel, or if ``axes="time"``, no channel is masked.
         """
         if self.axes == "time":
             return torch.zeros_like(keep)
@@ -544,7 +554,7 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
     def forward(
         self, x: Tensor, positions: Tensor | None = None, keep: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Draw tokens, and return the predicted and the true shifts of all pairs.
+        """Draw tokens, and return the predicted and the true shifts of all pairs of tokens.
 
         Parameters
         ----------
@@ -595,7 +605,8 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name of the axis; NaN if no position on the axis is known.
+            Scalar relative loss of each axis, by name; NaN if all shifts on the axis are zero or
+            unknown.
         """
         losses = RelativeShiftLoss.axis_losses(prediction, target)
         return dict(zip(self.axis_names, losses, strict=True))

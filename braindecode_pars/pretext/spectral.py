@@ -50,31 +50,32 @@ def frequency_bands(patch_size: int) -> list[tuple[int, int]]:
 class SpectralMAE(MaskedGridTask):
     r"""Masked autoencoder that predicts log power spectra of masked patches on one channel.
 
-    As in :class:`~braindecode_pars.pretext.MAE`, patches are masked and reconstructed, but the
-    target is the log power spectrum of a masked patch instead of its samples. The encoder therefore
-    has to represent oscillations and how their power changes over time. Samples are less suitable
-    as targets, because the phase of an oscillation cannot be inferred from other patches. In
-    addition, low-frequency components have the largest amplitude and dominate the squared error of
-    samples. The task is not part of the paper.
+    As in :class:`~braindecode_pars.pretext.MAE`, patches (short segments) are masked and predicted
+    from the visible patches, but the target is the log power spectrum of a masked patch instead of
+    its samples. The encoder therefore has to represent oscillations and how their power changes
+    over time. Samples are less suitable as targets, because the phase of an oscillation cannot be
+    inferred from other patches. In addition, low-frequency components have the largest amplitude
+    and dominate the squared error of samples. This task is not part of the PARS paper.
 
     The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of each masked patch. Each
     frequency is standardized with its mean and standard deviation over all patches of the batch, so
-    that the chance-level loss is 1. The spectrum that is common to all signals is thus removed. The
-    target contains the deviations from it, which are specific to a channel, a subject or a state.
+    that the chance-level loss is 1. The target is therefore the deviation from the mean spectrum,
+    which is specific to a channel, a subject or a state.
 
     The loss is the mean squared error in each frequency band, averaged over the bands
     (:func:`~braindecode_pars.pretext.spectral.frequency_bands`). With one-second patches, delta
     (three frequencies) thus has the same weight as gamma (more than thirty frequencies). The loss
-    of each band is in the history.
+    of each band is recorded in the training history.
 
     Parameters
     ----------
     n_times : int
-        Number of samples in a crop; at least two patches.
+        Number of samples in a crop (the random segment of a channel that is one training example);
+        at least two patches.
     patch_size : int
         Number of samples in a patch; at least two.
     encoder : PatchEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     mask_ratio : float
         Fraction of the patches that are masked. At least one patch is masked, and at least one
         patch is visible.
@@ -131,7 +132,7 @@ class SpectralMAE(MaskedGridTask):
         self.spectrum = LogPowerSpectrum(patch_size)
         self.bands = frequency_bands(patch_size)
 
-        # Square roots of the weights, so that all bands have the same weight in the loss.
+        # Square roots of the weights of frequencies. All bands have the same weight in the loss.
         n_in_band = [1 + last - first for first, last in self.bands for _ in range(first, last + 1)]
         weights = (patch_size // 2) / (len(self.bands) * torch.tensor(n_in_band))
         self.scale: Tensor
@@ -146,13 +147,13 @@ class SpectralMAE(MaskedGridTask):
             Normalized patches.
         keep : Tensor of bool, shape (batch,) | None
             Mask that is False for signals that are excluded from the mean and the standard
-            deviation; excluded signals must also be finite. If None, no signal is excluded.
+            deviation. Excluded signals must be finite as well. If None, no signal is excluded.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, patch_size // 2)
-            Log power with mean 0 and variance 1 over batch and patches, for each frequency. At a
-            frequency with the same power in all patches, the result is 0.
+            Log power, which has mean 0 and variance 1 over all patches of the batch at each
+            frequency. At a frequency with the same power in all patches, the result is 0.
         """
         spectra = self.spectrum(patches)
         if keep is None:
@@ -199,8 +200,8 @@ class SpectralMAE(MaskedGridTask):
         Returns
         -------
         dict of str to Tensor
-            Scalar losses by name. For example, ``"band_8_15"`` is the loss at 8 to 15 cycles per
-            patch.
+            Scalar relative loss of each band, by name. For example, ``"band_8_15"`` is the loss at
+            8 to 15 cycles per patch.
         """
         errors = ((prediction - target) / self.scale).square()
         return {
@@ -215,15 +216,15 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
 
     Different patches are masked in each channel. Unlike in
     :class:`~braindecode_pars.pretext.SpectralMAE`, the encoder receives mask tokens in place of the
-    masked patches. It can then predict their spectra from the signals of other channels at the same
-    time. In all other respects, the tasks are the same.
+    masked patches, so that the spectra of these patches can be predicted from the signals of other
+    channels at the same time. In all other respects, both tasks are the same.
 
     Parameters
     ----------
     n_times, patch_size, mask_ratio
         As in :class:`~braindecode_pars.pretext.SpectralMAE`.
     encoder : SpaceTimeEncoder | None
-        Encoder to train in place. If None, an encoder is built from ``encoder_arguments``.
+        Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.models.SpaceTimeEncoder`, used if ``encoder`` is
         None.
@@ -257,8 +258,8 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_chans, n_masked, patch_size // 2)
-            As in :class:`~braindecode_pars.pretext.SpectralMAE`, times
-            :func:`~braindecode_pars.pretext.base.channel_weights`.
+            As in :class:`~braindecode_pars.pretext.SpectralMAE`, multiplied by the
+            :func:`~braindecode_pars.pretext.base.channel_weights`, which exclude missing channels.
         """
         x, positions, keep = self.windows(x, positions, keep)
         patches = grid_patches(instance_norm(x), self.patch_size)
@@ -266,7 +267,7 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         is_masked = torch.zeros(keep.numel(), self.n_patches, dtype=torch.bool, device=x.device)
         is_masked = is_masked.scatter(1, masked, True).unflatten(0, keep.shape)
 
-        # Replace masked patches by mask tokens, and add the encodings of time and electrode.
+        # Replace masked patches with mask tokens, and add the encodings of time and electrode.
         tokens = self.encoder.tokens_of(patches, x, keep)  # (batch, n_chans, n_patches, embed_dim)
         tokens = torch.where(is_masked[..., None], self.mask_token.to(tokens.dtype), tokens)
         times = self.positions(tokens)
@@ -285,8 +286,8 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     def sham_target(self, target: Tensor) -> Tensor:
         """Return the targets unchanged.
 
-        In sham pretraining, targets are not exchanged between windows, because each window may lack
-        different channels. Instead, :meth:`forward` predicts the targets of each window from the
-        features of another window.
+        In sham pretraining (a control in which nothing can be learned), targets are not exchanged
+        between windows, because different channels may be missing in each window. Instead,
+        :meth:`forward` predicts the targets of each window from the features of another window.
         """
         return target

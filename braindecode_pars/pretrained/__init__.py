@@ -1,6 +1,6 @@
 """Save, load and share pretrained encoders, with an encoder card that describes the training data.
 
-The bundled encoders are in ``shipped/``, in one folder each.
+The bundled encoders, which are part of the package, are in ``shipped/``, each in its own folder.
 """
 
 import lazy_loader

@@ -1,7 +1,7 @@
-"""Encoder cards with the training data of pretrained encoders, and model cards for the Hub.
+"""Encoder cards, which describe the training data of pretrained encoders, and model cards.
 
-A model card, ``README.md``, is rendered from the description in a model file with the template
-``model_card.md``.
+A model card is the page ``README.md`` of a model on the Hugging Face Hub. It is rendered from the
+description in the model file, with the template ``model_card.md``.
 """
 
 import re
@@ -27,21 +27,22 @@ from braindecode_pars.windows.preprocessing import (
     text_of,
 )
 
-#: Entries of ``about`` that are retained in a shared encoder. They do not describe subjects.
+#: Entries of ``about`` that are retained if an encoder is shared. They do not describe subjects.
 SHARED_FACTS = (
     *("name", "description", "license", "attribution", "corpora", "band", "reference"),
     *("channels", "date", "n_subjects", "n_finetune_subjects"),
 )
 
-#: Preprocessing entries that are compared for an encoder. Amplitude and channels are not compared,
-#: because an encoder normalizes each window and processes single channels. Notch filters are not
-#: compared either, because the line frequency differs between countries.
+#: Entries of the preprocessing that are compared between the training data of an encoder and other
+#: windows. Amplitudes and channels are not compared, because signals are normalized before an
+#: encoder, which processes single channels. Notch filters are not compared either, because the line
+#: frequency differs between countries.
 OF_ENCODERS = ("band", "reference")
-#: Minimum number of channels for which average references are considered equal, even if they are
-#: computed from different channels.
+#: Minimum number of channels of an average reference. Average references over at least this number
+#: of channels are considered equal, even if they are computed from different channels.
 _MIN_AVERAGE_CHANNELS = 16
 
-#: Version of an installed package. Each fit makes several cards, and reads the files only once.
+#: Version of an installed package. It is cached, because each fit creates several cards.
 _version = cache(version)
 
 
@@ -49,43 +50,51 @@ _version = cache(version)
 class EncoderCard:
     """Encoder card: training data, pretext task and preprocessing of a pretrained encoder.
 
-    Protocols warn about data leakage if a test subject is listed on the card. Estimators raise an
-    error if the sampling rate of windows differs from the card.
+    The card is saved together with the encoder. The evaluation protocols (the functions in
+    :mod:`braindecode_pars.evaluation` that compute scores on held-out subjects) warn about data
+    leakage if a test subject is listed in ``subjects`` or ``finetune_subjects`` of the card.
+    Estimators raise an error if the sampling rate of windows differs from ``sfreq`` of the card.
 
     Attributes
     ----------
     sfreq : float | None
         Sampling rate of the training windows in Hz; None when it is unknown.
     task : str | None
-        Name of the pretext task; None without pretraining, or if the task is unknown.
+        Name of the pretext task; None if the encoder was not pretrained, or if the task is unknown.
     task_params : dict
         Arguments of the pretext task that differ from the defaults.
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty if the
-        encoder was not trained; None when the subjects are unknown. A name without a corpus matches
-        the same name in any corpus. A number without a corpus matches only the same number without
-        a corpus, because numbers occur in many corpora. A shared encoder contains no names, see
-        :meth:`without_names`.
+        encoder was not pretrained; None if the subjects are unknown. If the corpus is unknown, a
+        name is considered to be the same subject as the same name in any corpus, unless the name is
+        purely numeric, such as "7". Because such names occur in many corpora, a numeric name
+        without a corpus only matches the same numeric name without a corpus. The card of an encoder
+        that was saved for sharing contains no names, see :meth:`without_names`.
     finetune_subjects : list | None
-        Subjects used for fine-tuning after pretraining; None when the subjects are unknown.
+        Subjects used for fine-tuning after pretraining. Empty if the encoder was not fine-tuned;
+        None if the subjects are unknown.
     n_windows, epochs : int
         Number of windows and number of epochs in pretraining.
     n_times, n_steps, n_examples : int | None
-        Number of samples in a crop, number of training steps, and total number of crops in these
-        steps; None when they are unknown. The training cost is computed from these numbers.
+        Number of samples in a crop (the random segment of a window that is one training example),
+        number of training steps, and total number of crops in these steps; None if unknown. The
+        training cost is computed from these numbers.
     loss_relative : float | None
-        Relative training loss (1 = chance level) in the last epoch of pretraining.
+        Training loss in the last epoch of pretraining, divided by the chance-level loss (below 1 is
+        better than chance). None if unknown.
     held_out_loss_relative : float | None
-        Relative loss (1 = chance level) on held-out subjects, if it was computed.
+        Loss on held-out subjects at the end of pretraining, divided by the chance-level loss. None
+        if it was not computed.
     sham : bool
         Whether this was sham pretraining: the targets belonged to other windows, so that nothing
         could be learned.
     continued_from : dict | None
-        Previous card of the encoder, as a dict, if its pretraining was continued; None for a new
-        encoder. ``subjects`` includes the subjects of the previous card.
+        Card that the encoder had before its pretraining was continued, as a dict. None if the
+        pretraining began with a new encoder. ``subjects`` includes the subjects of the previous
+        card.
     preprocessing : Preprocessing
-        Preprocessing of the recordings: the entries that are known and equal for all recordings.
-        It contains no channels, because an encoder processes single channels.
+        Preprocessing of the training recordings: the entries that are known and equal for all
+        recordings. The channels are not included, because an encoder processes single channels.
     about : dict of str to Any
         Additional information for users of the encoder; empty by default. Bundled encoders have
         the entries below.
@@ -101,18 +110,18 @@ class EncoderCard:
     - ``corpora``, ``people``: list of the corpora, and list of descriptions of their subjects.
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass filter in Hz, the
       reference, and a list of the channels.
-    - ``held_out``: ``loss_relative`` (relative loss on held-out subjects), ``people`` (description
-      of these subjects), and the values ``parts``, ``n_crops`` and ``seed`` of
-      ``docs/experiments/held_out_loss.py``.
+    - ``held_out``: dict with the entries ``loss_relative`` (relative loss on held-out subjects),
+      ``people`` (description of these subjects), and the values ``parts``, ``n_crops`` and ``seed``
+      that ``docs/experiments/held_out_loss.py`` writes.
     - ``date``, ``command``, ``machine``: date, command and machine of the training.
-    - ``n_subjects``, ``n_finetune_subjects``: numbers of subjects, only in a shared encoder, which
-      contains no names.
+    - ``n_subjects``, ``n_finetune_subjects``: number of subjects, only if the encoder was saved for
+      sharing, without the names of subjects.
     - ``audit``: list of probing analyses of the encoder before fine-tuning. Each entry contains
       ``recordings`` (their description), ``measured`` (date and machine) and ``table`` (columns of
       the table that :func:`~braindecode_pars.evaluation.audit_encoder` returns).
 
-    If the pretraining of an encoder is continued, the resulting card has a new ``about``, and the
-    previous ``about`` is in ``continued_from``.
+    If the pretraining of an encoder is continued, the new card has a new ``about``, and
+    ``continued_from`` contains the previous card with the previous ``about``.
 
     Examples
     --------
@@ -146,22 +155,23 @@ class EncoderCard:
 
     @property
     def seen_subjects(self) -> set:
-        """Set of all known training subjects, of pretraining and of fine-tuning."""
+        """Set of all known training subjects, in pretraining and in fine-tuning."""
         return {*(self.subjects or ()), *(self.finetune_subjects or ())}
 
     def differences(self, actual: Preprocessing) -> list[Difference]:
-        """Compare the band and the reference of the training data and of other recordings.
+        """Compare the frequency band and the reference of other recordings with the training data.
 
         Parameters
         ----------
         actual : Preprocessing
-            Preprocessing of windows or of a SignalStore.
+            Preprocessing of the other recordings, from their windows or their SignalStore.
 
         Returns
         -------
         list of Difference
-            As in :func:`~braindecode_pars.windows.preprocessing.differences`. Average references
-            over at least 16 channels are considered equal.
+            Differences between band and reference, as in
+            :func:`~braindecode_pars.windows.preprocessing.differences`. Average references over at
+            least 16 channels are considered equal.
 
         Examples
         --------
@@ -183,13 +193,15 @@ class EncoderCard:
     def without_names(self) -> Self:
         """Return a copy of this card without the names of subjects, to share the encoder.
 
-        In the copy, ``subjects`` and ``finetune_subjects`` are None (unknown), so that protocols
+        In the copy, ``subjects`` and ``finetune_subjects`` are None (unknown), so that the
+        evaluation protocols (such as :func:`~braindecode_pars.evaluation.leave_one_subject_out`)
         warn that data leakage cannot be excluded. Empty lists remain empty, because they contain no
-        names. ``about`` contains the numbers of subjects and their public corpora.
+        names. The number of subjects, and the public corpora to which they belong, are added to
+        ``about``.
 
         Entries of ``about`` that describe corpora and preprocessing are retained. ``people``,
         ``held_out``, ``command``, ``machine`` and other entries are removed. The texts of the
-        retained entries are not modified: check that they contain no names of subjects.
+        retained entries are not modified, so check that they contain no names of subjects.
 
         Returns
         -------
@@ -218,17 +230,18 @@ class EncoderCard:
         )
 
     def continues(self, before: Self) -> Self:
-        """Return a copy of this card for continued pretraining.
+        """Return a copy of this card for an encoder whose pretraining was continued.
 
         Parameters
         ----------
         before : EncoderCard
-            Card of the encoder before this pretraining.
+            Card that the encoder had before its pretraining was continued.
 
         Returns
         -------
         EncoderCard
-            This card with the subjects of both cards, and with ``before`` as ``continued_from``.
+            Copy of this card with the pretraining subjects of both cards, the
+            ``finetune_subjects`` of ``before``, and ``before`` as ``continued_from``.
         """
         return replace(
             self,
@@ -239,16 +252,18 @@ class EncoderCard:
 
 
 class Pretrained(NamedTuple):
-    """Pretrained encoder, its encoder card and its load report, as returned by load_encoder.
+    """Result of load_encoder: a pretrained encoder, its encoder card and a load report.
 
     Attributes
     ----------
     encoder : PatchEncoder
-        Encoder. If an object was passed, this is the encoder of the object itself, not a copy.
+        Encoder. If an object with an encoder was passed to
+        :func:`~braindecode_pars.pretrained.load_encoder`, this is the encoder of the object itself,
+        not a copy.
     card : EncoderCard
-        Training data and pretext task of the encoder.
+        Encoder card, which describes the training data and the pretext task of the encoder.
     report : LoadReport | None
-        Tensors that were loaded; None if an object was passed.
+        Report on which tensors were loaded from a file; None if an object was passed.
 
     Examples
     --------
@@ -273,7 +288,7 @@ def warn_unknown_corpora(
     Parameters
     ----------
     cards : mapping of str to iterable of EncoderCard
-        Cards of the encoders of each method.
+        Encoder cards by method.
     test_subjects : iterable
         Test subjects, as ``corpus:name`` if the corpus is known.
 
@@ -290,18 +305,19 @@ def warn_unknown_corpora(
         methods, names = ([*dict.fromkeys(column)] for column in zip(*pairs, strict=True))
         corpora = checks.format_list(public_corpora(s for name in methods for s in seen[name]))
         checks.warn_user(
-            f"The corpus of the test subjects {checks.format_list(names)} is unknown, but the "
-            f"encoder of {checks.format_list(methods)} was pretrained on subjects with the same "
-            "numbers (possible data leakage). If the test subjects belong to "
-            f"{corpora or 'the pretraining corpus'}, their scores are not held-out scores. Add "
-            "'corpus' to the descriptions of the recordings to distinguish the subjects."
+            f"The corpus of the test subjects {checks.format_list(names)}, or of the training "
+            "subjects with the same numbers in the encoder card of "
+            f"{checks.format_list(methods)}, is unknown, so they may be the same subjects "
+            "(possible data leakage). If the test subjects belong to "
+            f"{corpora or 'the pretraining corpus'}, their scores are not held-out scores. To "
+            "distinguish the subjects, add the entry 'corpus' to the description of each recording."
         )
 
 
 def unknown_card(owner: Any) -> EncoderCard:
-    """Return a card with unknown subjects for a model without a card.
+    """Return an encoder card with unknown subjects, for a model without a card.
 
-    The sampling rate is included if the model is a PARSNet that contains it.
+    The card contains the sampling rate if the model is a PARSNet with a known sampling rate.
     """
     sfreq = getattr(owner, "_sfreq", None)
     return EncoderCard(sfreq=sfreq, subjects=None, finetune_subjects=None)
@@ -312,18 +328,18 @@ def fine_tuned_card(
 ) -> EncoderCard:
     """Return the card of an encoder after fine-tuning on labeled subjects."""
     subjects = unique_subjects(card.finetune_subjects, *subject_lists)
-    # The number on a shared card refers to the previous fine-tuning.
+    # This number on a card that was saved for sharing refers to the previous fine-tuning.
     about = {name: value for name, value in card.about.items() if name != "n_finetune_subjects"}
     return replace(card, sfreq=sfreq, finetune_subjects=subjects, about=about)
 
 
 def read_card(described: dict[str, Any]) -> EncoderCard:
-    """Return a card from JSON.
+    """Convert a card from JSON.
 
     Raises
     ------
     TypeError, ValueError
-        If an entry is unknown, or preprocessing is not accepted.
+        If the card has an unknown entry or an invalid preprocessing.
     """
     card = EncoderCard(**described)
     if "licence" in card.about:  # key of earlier versions
@@ -331,17 +347,17 @@ def read_card(described: dict[str, Any]) -> EncoderCard:
     card.preprocessing = Preprocessing.of(card.preprocessing)
     for name in ("subjects", "finetune_subjects"):
         subjects = getattr(card, name)
-        # Up to version 0.2.0, the card of a shared encoder contained salted hashes of names.
+        # Up to version 0.2.0, cards that were saved for sharing contained salted hashes of names.
         if subjects is None or any("scrypt$" in str(subject) for subject in subjects):
             setattr(card, name, None)
-        else:  # JSON stores tuples as lists
+        else:  # tuples were stored as lists in JSON
             setattr(card, name, [tuple(s) if isinstance(s, list) else s for s in subjects])
     return card
 
 
 def card_of(kind: str, description: Mapping[str, Any]) -> EncoderCard:
-    """Return the card in the description of a model file."""
-    # The card of a fine-tuned encoder is stored in the entry of its estimator.
+    """Return the encoder card in the description of a model file."""
+    # The card of a fine-tuned encoder is stored in the entry of its estimator, if there is one.
     entries = {**description.get(model_files.ENTRIES.get(kind, ""), {}), **description}
     return read_card(entries["pretraining"])
 
@@ -353,17 +369,18 @@ def unique_subjects(*groups: Iterable | None) -> list | None:
         if group is None:
             return None
         subjects.update(s.item() if hasattr(s, "item") else s for s in group)  # NumPy scalars
-    # Sorting by type first supports mixed types.
+    # Subjects are sorted by type first, because values of different types cannot be compared.
     return sorted(subjects, key=lambda subject: (str(type(subject)), subject))
 
 
-#: License identifiers of the Hub.
+#: License identifiers of the Hugging Face Hub.
 _LICENSES = (
     *("apache-2.0", "mit", "bsd-2-clause", "bsd-3-clause", "gpl-3.0", "lgpl-3.0", "agpl-3.0"),
     *("cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
     *("odc-by", "odbl", "pddl"),
 )
-#: Entries of ``about`` that are rendered in other sections of the template, or not rendered.
+#: Entries of ``about`` that are not rendered in the list of all other entries: the template renders
+#: them in other sections, or not at all.
 _PLACED = {*SHARED_FACTS, "held_out", "audit"} - {"date"}
 
 
@@ -378,17 +395,17 @@ def model_card(
     Parameters
     ----------
     kind : str
-        Kind of the model.
+        Kind of the model: the name of its class.
     description : mapping
         Description in the model file.
     source : str
-        Folder or model id in the code example.
+        Folder or model id that is used in the code example.
 
     Returns
     -------
     str
-        Markdown text with a YAML header: ``library_name``, ``tags``, ``pipeline_tag`` and, if it is
-        known, ``license``.
+        Markdown text with a YAML header, which contains ``library_name``, ``tags``,
+        ``pipeline_tag`` and, if the license is known, ``license``.
 
     Examples
     --------
@@ -432,7 +449,7 @@ def model_card(
 
 
 def _hub_license(license_name: str | None) -> dict[str, str]:
-    """Return the entries of the header for a license; the text of the card has its full name."""
+    """Return the entries for a license in the YAML header of a model card."""
     if not license_name:
         return {}
     # The Hub accepts only these characters.
@@ -444,7 +461,7 @@ def _hub_license(license_name: str | None) -> dict[str, str]:
 def _preprocessing(
     description: Mapping[str, Any], estimator: Mapping[str, Any], card: EncoderCard
 ) -> dict[str, Any]:
-    """Return the known preprocessing; the estimator takes precedence over its encoder."""
+    """Return the known preprocessing. Entries of the estimator replace those of its encoder."""
     about = {name: card.about[name] for name in FIELDS if card.about.get(name) is not None}
     known = about | card.preprocessing.known() | estimator.get("preprocessing", {})
     windows, network = estimator.get("windows", {}), description.get("network", {})

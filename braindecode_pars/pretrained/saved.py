@@ -1,9 +1,9 @@
 """Save, load and share encoders.
 
-The format of model files is defined in ``_common.model_files``. PARSNet additionally has the
-interface of braindecode, in ``models.network_files``, and fitted estimators are saved by
-``estimators.saved_estimator``. Cards are stored as JSON; pickle is neither read nor written. Shared
-models contain no names of subjects and no paths.
+The format of model files is defined in ``_common.model_files``. PARSNet also has the methods of
+braindecode for saving and loading, in ``models.network_files``. Fitted estimators are saved by
+``estimators.saved_estimator``. Encoder cards are stored as JSON; pickle is neither read nor
+written. Models that are saved for sharing contain no names of subjects and no paths.
 """
 
 import hashlib
@@ -24,27 +24,30 @@ from braindecode_pars.pretrained import cards
 def save_encoder(
     encoder: PatchEncoder, card: cards.EncoderCard, folder: str | Path, *, share: bool = False
 ) -> Path:
-    """Save an encoder and its card in a folder: ``encoder.safetensors`` and ``encoder.json``.
+    """Save an encoder and its encoder card in a folder.
 
-    ``encoder.safetensors`` contains the weights, the card and a checksum. ``encoder.json`` is a
-    human-readable copy of the card, and can be used by other programs. Estimators save their
-    encoders with ``PARSEmbedder.save`` and ``checkpoint_dir``. Use this function for encoders that
-    were pretrained without an estimator.
+    Use this function for an encoder that was pretrained without an estimator. Estimators save their
+    encoders with ``PARSEmbedder.save``, or during ``fit`` if ``checkpoint_dir`` is set.
+
+    The encoder card describes the training data. The file ``encoder.safetensors`` contains the
+    weights, the card and a checksum. The file ``encoder.json`` is a copy of the card for users and
+    other programs.
 
     Parameters
     ----------
     encoder : PatchEncoder
         Encoder to save.
     card : EncoderCard
-        Training data and pretext task of the encoder. Set ``subjects`` to its training subjects,
-        or to None if they are unknown. An empty list means that the encoder has no training
-        subjects.
+        Training data and pretext task of the encoder. Set ``card.subjects`` to the training
+        subjects, or to None if they are unknown. An empty list means that the encoder was not
+        trained on any subject.
     folder : path
-        Folder of the encoder. It is created if it does not exist. An existing encoder in this
-        folder is replaced.
+        Folder of the encoder. The folder is created if it does not exist. An existing encoder in
+        the folder is replaced.
     share : bool
-        Whether to save for sharing: without subject names (see :meth:`EncoderCard.without_names`),
-        and with a model card (``README.md``; an existing one is kept).
+        Whether the folder is for sharing. If True, the card is saved without subject names (see
+        :meth:`EncoderCard.without_names`), and a model card for the Hugging Face Hub is written to
+        ``README.md``, unless this file exists.
 
     Returns
     -------
@@ -55,10 +58,11 @@ def save_encoder(
     ------
     ValueError
         If the activation of the encoder is not a class of ``torch.nn``, if its weights are not
-        finite, or if the folder contains a model of another kind, or files but no model. With
-        ``share=True``, also if the folder contains files that do not belong to the encoder.
+        finite, or if the folder contains a model that is not a saved encoder, or other files but no
+        model. With ``share=True``, also if the folder contains files that do not belong to the
+        encoder.
     OSError
-        If the folder cannot be written. Its previous content is then unchanged.
+        If the folder cannot be written. The previous content of the folder is then unchanged.
 
     Examples
     --------
@@ -80,13 +84,13 @@ def save_encoder(
 
 
 def encoder_digest(encoder: PatchEncoder) -> str:
-    """Return a digest of the architecture and the weights of an encoder."""
+    """Return a SHA-256 digest of the architecture and the weights of an encoder."""
     weights = [tensor.detach().cpu().numpy().tobytes() for tensor in encoder.state_dict().values()]
     return hashlib.sha256(b"".join([repr(encoder.config).encode(), *weights])).hexdigest()
 
 
 def describe_encoder(encoder: PatchEncoder, card: cards.EncoderCard) -> dict[str, Any]:
-    """Return the description of an encoder in a model file.
+    """Return the description of an encoder and its card, as stored in a model file.
 
     Raises
     ------
@@ -98,7 +102,7 @@ def describe_encoder(encoder: PatchEncoder, card: cards.EncoderCard) -> dict[str
 
 
 def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
-    """Load a pretrained encoder from a folder, the package, the Hugging Face Hub or an object.
+    """Load a pretrained encoder: a saved or bundled encoder, or the encoder of a fitted model.
 
     Parameters
     ----------
@@ -107,37 +111,39 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
 
         - A folder written by :func:`save_encoder`, ``PARSEmbedder.save``, ``PARSClassifier.save``,
           ``PARSNet.save_pretrained`` or :func:`runs.pretrain <braindecode_pars.runs.pretrain>`, or
-          the ``.safetensors`` file in this folder.
-        - The name of a bundled encoder, such as ``"small"``; :func:`packaged_encoders` lists the
-          names. If a folder with this name exists, the folder is used.
-        - A model on the Hugging Face Hub: ``"hf://owner/name"`` downloads it, ``"owner/name"`` uses
-          a previous download.
+          the ``.safetensors`` file in such a folder.
+        - The name of a bundled encoder (an encoder that is part of the package), such as
+          ``"small"``; :func:`packaged_encoders` returns the names. If a folder with this name
+          exists, the folder is used.
+        - A model on the Hugging Face Hub: ``"hf://owner/name"`` is downloaded if necessary, and
+          ``"owner/name"`` is only loaded from a previous download.
         - A PatchEncoder, or the result of this function.
         - A fitted object with an encoder: an estimator (``.encoder_``), a skorch net
           (``.module_.encoder``) or a model (``.encoder``).
     strict : bool
         Whether to raise an error if the tensors in the file do not match the tensors of the
-        encoder. If False, the matching tensors are loaded, and listed in ``report``.
+        encoder. If False, only matching tensors are loaded; ``report`` lists them.
 
     Returns
     -------
     encoder : PatchEncoder
         Encoder. If an object was passed, this is the encoder of the object itself, not a copy.
     card : EncoderCard
-        Training data of the encoder. Its subjects are None (unknown) if the source has no card.
+        Encoder card, which describes the training data. If the source has no card,
+        ``card.subjects`` is None (unknown).
     report : LoadReport | None
-        Tensors that were loaded; None if an object was passed.
+        Tensors that were loaded; None if an object was passed as ``source``.
 
     Raises
     ------
     FileNotFoundError
-        If the folder or its model file does not exist. For an unknown name, the message lists the
-        names of the bundled encoders.
+        If the folder or the model file does not exist. If ``source`` is an unknown name, the
+        message lists the names of the bundled encoders.
     ValueError
-        If a file is corrupt, or if its tensors do not match the encoder that it describes. The
-        message contains the number of matching tensors.
+        If a file is damaged, or if the tensors in the file do not match the encoder that the file
+        describes. The message contains the number of matching tensors.
     TypeError
-        If the source has another type.
+        If ``source`` has a type that is not listed above.
     ImportError
         If a model must be downloaded, but ``huggingface_hub`` is not installed.
 
@@ -158,11 +164,11 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     """
     if isinstance(source, cards.Pretrained):
         return source
-    # The folder or the name of an encoder, an embedder, a classifier or a PARSNet
+    # source is a folder, a name, or a model id on the Hub.
     if isinstance(source, (str, Path)):
         return encoder_from_file(model_files.read_model(source), strict=strict)
 
-    # An object that contains an encoder, or an encoder
+    # source is an object that contains an encoder, or an encoder.
     for owner in (source, getattr(source, "module_", None)):
         for name in ("encoder_", "encoder"):
             encoder = getattr(owner, name, None)
@@ -172,24 +178,27 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
     if isinstance(source, PatchEncoder):
         return cards.Pretrained(source, cards.unknown_card(source), None)
     raise TypeError(
-        f"encoder must contain a pretrained encoder, got {type(source).__name__}. Pass a folder, a "
-        "PatchEncoder, or a fitted estimator, net or model with an encoder."
+        "encoder must be the folder of a saved encoder, the name of a bundled encoder, a "
+        "PatchEncoder, or a fitted estimator, net or model that contains an encoder, got "
+        f"{type(source).__name__}."
     )
 
 
 def packaged_encoders() -> dict[str, cards.EncoderCard]:
-    """Return the encoder cards of the bundled encoders.
+    """Return the encoder cards of the bundled encoders, which are part of the package.
+
+    An encoder card describes the training data of an encoder.
 
     Returns
     -------
     dict of str to EncoderCard
-        Encoder cards by encoder name. A name, such as ``"pars-sleep"``, consists of pretext task
-        and corpus. It can be passed to the estimators as ``encoder``, and to :func:`load_encoder`.
+        Encoder cards by encoder name. A name consists of the pretext task and the corpus, as in
+        ``"pars-sleep"``. Pass a name to the estimators as ``encoder``, or to :func:`load_encoder`.
 
     Raises
     ------
     ValueError
-        If a file of the package is corrupt.
+        If a file of the package is damaged.
 
     Examples
     --------
@@ -207,7 +216,8 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
 def encoder_from_file(model: model_files.ModelFile, *, strict: bool = True) -> cards.Pretrained:
     """Return the encoder in a model file of any kind, with its card and load report."""
     tensors, network = model.tensors, model.description.get("network")
-    if network is not None or model.kind == model_files.FEW_LABELS:  # other tensors are in the file
+    # The files of networks and feature ensembles also contain other tensors.
+    if network is not None or model.kind == model_files.FEW_LABELS:
         prefix = "encoder."
         tensors = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
@@ -216,7 +226,7 @@ def encoder_from_file(model: model_files.ModelFile, *, strict: bool = True) -> c
         if network is not None:
             names = {*inspect.signature(PatchEncoder).parameters, space_time.KIND}
             config = {name: network[name] for name in names & network.keys()}
-            if config["patch_size"] is None:  # the network stores its length in seconds
+            if config["patch_size"] is None:  # the file has the patch length only in seconds
                 config["patch_size"] = tensors["tokenizer.weight"].shape[1]
         activation = config["activation"].rpartition(".")[2]
         config["activation"] = getattr(torch.nn, activation)

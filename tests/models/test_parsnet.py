@@ -227,7 +227,7 @@ CZ = chs_info("C3", "C4", "Cz")
         (dict(patch_size=601), {}, ValueError, "601"),
         ({}, dict(x=torch.zeros(2, 600)), ValueError, r"\(2, 600\)"),
         ({}, dict(x=torch.zeros(2, 3, 600, dtype=torch.int16)), TypeError, "int16"),
-        ({}, dict(ch_mask=torch.ones(2, 4)), ValueError, r"ch_mask.*\(2, 4\).*\(2, 3\)"),
+        ({}, dict(ch_mask=torch.ones(2, 4)), ValueError, r"ch_mask.*\(2, 3\).*\(2, 4\)"),
         ({}, dict(ch_mask=torch.zeros(2, 3)), ValueError, "ch_mask"),
         (dict(electrode_position=True), {}, ValueError, "chs_info"),
         (dict(electrode_position=True), dict(chs_info=CZ[:2]), ValueError, r"\(2, 3\)"),

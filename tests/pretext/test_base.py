@@ -16,7 +16,7 @@ from braindecode_pars.pretext.base import custom_tasks, find_task, register_task
 
 def test_task_is_found_by_file_and_then_by_name(own_task):
     encoder = PatchEncoder(100, **SIZES)
-    with pytest.raises(ValueError, match=r"'slope'.*FILE\.py:CLASS"):
+    with pytest.raises(ValueError, match=r"'slope'.*my_task\.py:MyTask"):
         make_task("slope", n_times=400, encoder=encoder)
     task = make_task(f"{own_task}:Slope", n_times=400, encoder=encoder)
     assert task.name == "slope"
@@ -39,7 +39,7 @@ def test_only_a_name_of_the_user_runs_a_file(own_task):
     [
         (lambda file: f"{file.with_name('absent.py')}:Slope", r"absent\.py does not exist"),
         (lambda file: f"{file}:Other", "class Other"),
-        (lambda file: f"{file}:MAE", "another task, 'mae'"),
+        (lambda file: f"{file}:MAE", "task name 'mae', which is already"),
     ],
 )
 def test_file_without_the_task_raises(own_task, wrong, message):

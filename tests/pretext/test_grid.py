@@ -38,11 +38,11 @@ def test_orders_are_permutations_and_every_place_is_equally_likely():
     ("task", "arguments", "message"),
     [
         (MAE, dict(mask_ratio=-0.1), "mask_ratio"),
-        (MAE, dict(mask_ratio=0.1), "1 to 3.*between 0.25 and 0.75"),
+        (MAE, dict(mask_ratio=0.1), "between 1 and 3.*between 0.25 and 0.75"),
         (MAE, dict(loss_on="visible"), "loss_on"),
-        (MP3, dict(mask_ratio=0.9), "0 to 3"),
-        (DropPos, dict(position_mask_ratio=0.1), "1 to 2.*between 0.5 and 1"),
-        (DropPos, dict(mask_ratio=0, position_mask_ratio=0.25), "2 to 4"),
+        (MP3, dict(mask_ratio=0.9), "between 0 and 3"),
+        (DropPos, dict(position_mask_ratio=0.1), "between 1 and 2.*between 0.5 and 1"),
+        (DropPos, dict(mask_ratio=0, position_mask_ratio=0.25), "between 2 and 4"),
     ],
 )
 def test_bad_arguments(task, arguments, message):

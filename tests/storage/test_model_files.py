@@ -211,11 +211,12 @@ def test_the_card_of_a_classifier():
         'PARSClassifier.from_pretrained("hf://me/it")',
         "- Pretraining: 1 subject, 1,200 windows, 3 epochs",
         "- Fine-tuning: 1 subject (me)",
-        "- Band: from 0.3 Hz",
-        "- Notch: unknown",
+        "- Frequency band: from 0.3 Hz",
+        "- Notch filter: unknown",
         "- Channels: C3, C4",
-        "- Windows: 30 s",
+        "- Window length: 30 s",
         ": 0.812.",
-        "## License\n\nNot stated: ask the authors before you use the model.\nIts encoder: ODC-BY",
+        "## License\n\nNot stated: ask the authors before you use the model.\n"
+        "License of its encoder: ODC-BY",
     ):
         assert line in text, line
