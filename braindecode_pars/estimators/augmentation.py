@@ -34,12 +34,13 @@ def add_channel_noise(
 
 
 class ChannelNoise(Transform):
-    """Augmentation that adds Gaussian noise to random channels (appendix A.3 of the paper, EESM17).
+    """Augmentation that adds Gaussian noise to random channels.
 
     The standard deviation of the noise is proportional to the standard deviation of the channel.
-    The paper (Sandino et al. 2025) specifies neither the proportion of channels nor the amplitude
-    of the noise; the defaults are choices of this package. To use this augmentation in fine-tuning,
-    pass ``PARSClassifier(augmentation=ChannelNoise())``.
+    The paper (Sandino et al. 2025, appendix A.3) uses this augmentation for the dataset EESM17. It
+    specifies neither the proportion of channels nor the amplitude of the noise; the defaults are
+    choices of this package. To use this augmentation in fine-tuning, pass
+    ``PARSClassifier(augmentation=ChannelNoise())``.
 
     Parameters
     ----------
@@ -151,8 +152,9 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
         augmentation = transform(**arguments)
     if not isinstance(augmentation, Transform):
         raise TypeError(
-            "augmentation must be a braindecode transform, the name of a transform, a dict with the "
-            f"name and the arguments of a transform, a list of these, or None, got {augmentation!r}."
+            "augmentation must be a braindecode transform, the name of a transform, a dict with "
+            "the name and the arguments of a transform, a list of these, or None, got "
+            f"{augmentation!r}."
         )
     # A Compose contains other transforms.
     if any(isinstance(part, Mixup) for part in augmentation.modules()):

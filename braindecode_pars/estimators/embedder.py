@@ -210,8 +210,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
-        raise ValueError("The argument unlabeled contains no windows. Pass at least one window, or
-        unlabeled=None.")
+        raise ValueError("unlabeled contains no windows. Pass windows, or unlabeled=None.")
     checks.check_same_rate(
         further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled at"
     )

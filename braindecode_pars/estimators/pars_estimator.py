@@ -687,8 +687,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
-        """Pretrain the encoder on all training windows, then fine-tune on the windows with a
-        target.
+        """Pretrain the encoder on all training windows, then fine-tune on windows with a target.
 
         Parameters
         ----------
