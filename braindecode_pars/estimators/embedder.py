@@ -204,13 +204,14 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     if encoder_start.pretraining_settings(estimator) is None:
         checks.warn_user(
             "The windows passed as unlabeled are not used, because fit does not pretrain. To "
-            "pretrain on these windows, set pretext, do not set pretrain_epochs=0 and, if you pass "
-            "an encoder, set continue_pretraining=True. Otherwise, do not pass unlabeled."
+            "pretrain on these windows, set pretext (and not pretrain_epochs=0). If you pass an "
+            "encoder, also set continue_pretraining=True. To fit without pretraining, do not pass "
+            "unlabeled."
         )
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
-        raise ValueError("unlabeled contains no windows. Pass windows, or unlabeled=None.")
+        raise ValueError("The argument unlabeled is empty. Pass windows, or unlabeled=None.")
     checks.check_same_rate(
         further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled at"
     )

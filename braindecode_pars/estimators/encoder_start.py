@@ -191,7 +191,7 @@ def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
         if params.get("sham"):
             raise ValueError(
                 "sham=True has no effect, because fit does not pretrain. Use sham=False. To "
-                "pretrain, set pretext, do not set pretrain_epochs=0 and, if you pass an encoder, "
+                "pretrain, set pretext (and not pretrain_epochs=0). If you pass an encoder, also "
                 "set continue_pretraining=True."
             )
         return None
