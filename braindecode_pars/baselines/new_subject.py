@@ -154,8 +154,7 @@ def ridge_towards(
     sample_weight: np.ndarray,
     strength: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Fit logistic regression with shrinkage toward the weights of other subjects, not toward
-    zero.
+    r"""Fit logistic regression with shrinkage toward the weights of the training subjects.
 
     Given the weights :math:`w_0` and the intercepts :math:`b_0` of the training subjects, the
     weights :math:`w` and intercepts :math:`b` of the new subject minimize

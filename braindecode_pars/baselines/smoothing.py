@@ -121,8 +121,7 @@ class HMMSmoothing(LabelPredictor):
 
     @property
     def unlabeled_label(self) -> Any:
-        """Label that marks unlabeled windows: the parameter ``unlabeled_label`` of the
-        classifier."""
+        """Label that marks unlabeled windows: the parameter of the classifier."""
         return parameter_of_last("unlabeled_label", self.classifier)
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
