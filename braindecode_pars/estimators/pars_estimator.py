@@ -851,9 +851,9 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     are_numbers = all(re.fullmatch(r"-?\d+(\.\d+)?", name) for name in names)
     if names and (y is None or are_numbers):
         raise ValueError(
-            "PARSRegressor requires numeric targets, but the labels are codes of the classes "
-            f"{checks.format_list(names)}. Pass one number per window as y. If the class names are "
-            "numbers, convert the codes with X, y, _ = as_sklearn(windows) and "
+            "PARSRegressor requires numeric targets, but the labels of X are codes of classes "
+            "({checks.format_list(names)}). Pass one number per window as y. If the class names "
+            "are numbers, convert the codes with X, y, _ = as_sklearn(windows) and "
             "np.array([*map(float, X.label_names)])[y]. To predict classes, use PARSClassifier."
         )
     return labels.targets_of(windows)
