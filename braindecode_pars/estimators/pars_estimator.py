@@ -277,7 +277,7 @@ class PARSEstimator(embedder.EncoderEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
-    """Self-supervised pretraining of an encoder, then fine-tuning as a classifier.
+    """Classifier: self-supervised pretraining of an encoder, then fine-tuning on labels.
 
     This scikit-learn classifier implements the complete method of the paper (Sandino et al. 2025):
     pretraining of an encoder with a pretext task on single channels (section 2), then fine-tuning
@@ -313,9 +313,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         and must be reported as such.
     sham : bool
         Whether pretraining pairs each window with the target of another window, so that signals
-        and targets are unrelated and nothing can be learned. Sham pretraining with the same number
-        of steps is a control condition: the difference from its scores shows how much the pretext
-        task contributes.
+        and targets are unrelated and nothing can be learned. Sham pretraining is a control
+        condition: the difference between the scores with pretraining and with sham pretraining of
+        the same number of steps shows how much the pretext task contributes.
     freeze_encoder : "auto" | bool
         Whether the encoder is frozen (not trained) in fine-tuning. If True, only the head is
         trained, and ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes
@@ -435,8 +435,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         as in scikit-learn, and a warning is issued if any window has this label. To avoid the
         warning, pass -1. If None, all windows are labeled, and -1 is an ordinary class.
         ``VotingClassifier`` and ``StackingClassifier`` of scikit-learn encode the labels before
-        they call this classifier, so that -1 becomes an ordinary class. Remove unlabeled windows in
-        this case.
+        they call this classifier, so that -1 becomes an ordinary class. Remove the unlabeled
+        windows before you pass the data to them.
     callbacks : list of skorch callbacks | None
         Callbacks for fine-tuning. A learning rate scheduler requires ``finetune_warmup=None``, and
         a callback that monitors the validation loss requires ``validation``. With
@@ -447,8 +447,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     precision : "float32" | "bfloat16"
         Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
-        Whether to compile the encoder and, in pretraining, the decoder. Compiling takes about a
-        minute, and is useful if training takes hours.
+        Whether to compile the encoder and, in pretraining, the decoder of the pretext task.
+        Compilation takes about a minute, and is useful if training takes hours.
     device : str
         Name of a torch device. ``"auto"`` uses the first available of CUDA, MPS and CPU.
     random_state : int | RandomState | None
@@ -469,7 +469,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         dataset, or in the ``event_id`` of mne.Epochs). None if the data contain no class names, or
         if ``y`` differs from the labels of the data.
     net_ : skorch.NeuralNetClassifier
-        Fine-tuned net; its module is a PARSNet.
+        Fine-tuned net, whose ``module_`` is a PARSNet.
     encoder_ : PatchEncoder
         Fine-tuned encoder.
     encoder_card_ : EncoderCard
@@ -495,7 +495,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Transition probabilities between the labels of consecutive training windows, for
         ``predict_raw(smooth=True)``. None if there are no consecutive windows.
     n_chans_, n_times_ : int
-        Number of channels and of samples in a training window.
+        Number of channels and number of samples of a training window.
     chs_info_ : list of dict | None
         Channels, as in ``mne.Info["chs"]``. None if the channels of the training windows are
         unknown; an empty list if the recordings have different channels.
@@ -535,17 +535,18 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Parameters
         ----------
         X : windows
-            Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
-            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). The order of
-            the channels may differ between recordings. If the number of channels differs between
-            recordings, only the channels shared by all recordings are used, and a warning lists the
-            other channels. The same applies if the recordings have different channels and the model
-            uses ``electrode_position=True`` or spatial filters.
+            Training windows: a braindecode windows dataset, the X that
+            :func:`~braindecode_pars.as_sklearn` returns, a list of windows, an mne.Epochs or an
+            array of shape (n_windows, n_chans, n_times). The order of the channels may differ
+            between recordings. If the number of channels differs between recordings, only the
+            channels shared by all recordings are used, and a warning lists the other channels. The
+            same applies if the recordings have different channels and the model uses
+            ``electrode_position=True`` or spatial filters.
         y : array-like, shape (n_windows,) | None
             Labels of any type. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for ``validation`` and the encoder card. If None, the subjects
-            of the dataset are used.
+            Subject of each window, for ``validation`` and for the encoder card (metadata of the
+            encoder). If None, the subjects of the dataset are used.
         unlabeled : windows | SignalStore | None
             Additional unlabeled windows for pretraining, with any montage. A
             :class:`~braindecode_pars.signal_store.SignalStore` (a folder of continuous recordings)
@@ -598,7 +599,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSRegressor(RegressorMixin, PARSEstimator):
-    """Self-supervised pretraining of an encoder, then fine-tuning as a regressor.
+    """Regressor: self-supervised pretraining of an encoder, then fine-tuning on numeric targets.
 
     The target is one number per window, such as a reaction time, or one number that all windows of
     a subject share, such as age. Encoder, network and training are the same as in
@@ -632,7 +633,7 @@ pretrain_callbacks
         Mean and standard deviation of the training targets. The network is trained on standardized
         targets: target minus mean, divided by the standard deviation.
     net_ : skorch.NeuralNetRegressor
-        Fine-tuned net; its module is a PARSNet.
+        Fine-tuned net, whose ``module_`` is a PARSNet.
     encoder_, encoder_card_, fine_tuning_, history_, load_report_, sfreq_, preprocessing_, \
 amplitudes_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`. The losses refer to standardized targets:
