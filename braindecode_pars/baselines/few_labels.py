@@ -138,8 +138,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         StandardScaler and logistic regression of each feature set. The classes of the pipelines
         are indices into ``classes_``.
     tangent_space_ : pyriemann.tangentspace.TangentSpace
-        Tangent space at the mean covariance of the training windows. Only present if ``views``
-        contains ``"tangent_space"``.
+        Tangent space at the mean covariance of the training windows. Only present if the ensemble
+        has the feature set ``"tangent_space"``.
     encoder_ : PatchEncoder
         The pretrained encoder, on the CPU.
     encoder_card_ : EncoderCard
@@ -301,7 +301,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             checks.warn_user(f"{_ONE_CLASS} To keep this difference, {_NOT_CENTERED}.")
         if is_auto and self.verbose:
             reason = objection or "The subject of every window is known."
-            log.info("recenter='auto': %s centering. %s", "no" if objection else "using", reason)
+            centering = "not centered" if objection else "centered by subject"
+            log.info("recenter='auto': the features are %s. %s", centering, reason)
         return None if is_auto and objection else "subject"
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:

@@ -58,7 +58,7 @@ def subject_numbers(
         first_small = int((counts < min_windows).argmax())
         raise ValueError(
             f"{owner} requires at least {min_windows} windows per subject to estimate the mean of "
-            f"a subject, but subject {names[first_small]} has only {counts[first_small]}. Pass all "
+            f"a subject, but subject {names[first_small]} has {counts[first_small]}. Pass all "
             f"windows of a subject in one call. If a subject has fewer windows in total, {remedy}."
         )
     return numbers
@@ -134,9 +134,9 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
     centering removes the whole difference.
 
     **Causal centering** (``running=True``): The windows of a subject must be in temporal order.
-    Window :math:`i`, the n-th window of its subject, is centered by the mean of all windows of the
-    subject up to and including window :math:`i`. This running mean is shrunk toward the mean
-    :math:`m` of the training subjects, which has the weight of :math:`n_0` windows,
+    Window :math:`i`, the n-th window of its subject, is centered by subtracting the mean over all
+    windows of the subject up to and including window :math:`i`. This running mean is shrunk toward
+    the mean :math:`m` of the training subjects, which has the weight of :math:`n_0` windows,
 
     .. math::
         f_i - \frac{n_0 m + \sum_{j \le i, s(j) = s(i)} f_j}{n_0 + n} .
@@ -150,10 +150,10 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
     transformer : transformer
         Required: a transformer that computes features of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower`, :class:`~braindecode_pars.PARSEmbedder`
-        or a pipeline. A clone is fitted. The transformer is an argument instead of the previous
-        step of a pipeline, because SubjectCentering requires the subject of each window, which
-        windows contain, but features do not. Therefore, SubjectCentering also works in
-        scikit-learn's cross-validation and in the evaluation protocols (such as
+        or a pipeline. A clone is fitted. Do not use the transformer as the previous step of a
+        pipeline: SubjectCentering reads the subjects from the windows, and features do not contain
+        the subjects. Because the subjects are read from the windows, SubjectCentering also works in
+        scikit-learn's cross-validation and in evaluation protocols (such as
         :func:`~braindecode_pars.evaluation.compare`), which pass only windows to ``predict``.
     min_windows : int
         Minimum number of windows per subject. A mean over n windows has an error, which adds 1/n of
