@@ -835,7 +835,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
         predicted = self.predict(windows)[known]
         if labels.are_equal(targets[known]):
             checks.warn_user(
-                "R2 is undefined (NaN), because the targets of all scored windows are equal "
+                "R2 is not defined (NaN), because the targets of all scored windows are equal "
                 f"({targets[known][0]:g}). Compute the score over windows of several subjects, as "
                 "regression_scores does."
             )
