@@ -262,7 +262,7 @@ verbose
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
-            log.info("Loaded the weights from %s: %s.", self.weights, self.load_report_)
+            log.info("Published weights (%s): %s.", self.weights, self.load_report_)
             log.info("Windows sampled at %g Hz are converted to %s.", self.sfreq_, input_format)
         params = {name for name, p in module.network.named_parameters() if p.requires_grad}
         module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in params]
@@ -298,9 +298,10 @@ verbose
             for batch in windows.batches(64):
                 if (shape := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
                     raise ValueError(
-                        f"The windows of X have the shape {shape} (channels, samples), but "
-                        f"NetworkClassifier was fitted on windows with the shape {fitted}. Create "
-                        "windows with the same channels and the same length as in fit."
+                        f"X has windows of {shape[0]} channels and {shape[1]} samples, but "
+                        f"NetworkClassifier was fitted on windows of {fitted[0]} channels and "
+                        f"{fitted[1]} samples. Create windows with the same channels and the same "
+                        "length as in fit."
                     )
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
         return windows_estimator.check_finite(torch.cat(logits))

@@ -140,7 +140,7 @@ def _check_places(windows: Windows) -> None:
         raise ValueError(
             "HMMSmoothing requires the start and stop sample of every window in the recording, "
             "which arrays, lists and mne.Epochs do not contain. Pass a braindecode dataset, or the "
-            "X of X, y, groups = as_sklearn(windows)."
+            "X that as_sklearn returns."
         )
 
 

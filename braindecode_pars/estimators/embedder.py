@@ -204,9 +204,9 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
     if encoder_start.pretraining_settings(estimator) is None:
         checks.warn_user(
             "The windows passed as unlabeled are not used, because fit does not pretrain. To "
-            "pretrain on these windows, set pretext (and not pretrain_epochs=0). If you pass an "
-            "encoder, also set continue_pretraining=True. To fit without pretraining, do not pass "
-            "unlabeled."
+            "pretrain on these windows, set pretext to a pretext task, and do not use "
+            "pretrain_epochs=0. If you pass an encoder, also set continue_pretraining=True. To fit "
+            "without pretraining, do not pass unlabeled."
         )
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)

@@ -163,7 +163,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
             f"The sampling rate of X is unknown, so {assumption}. Pass sfreq (in Hz) to "
             f"{type(estimator).__name__}. If you passed a windows dataset through scikit-learn, "
             "for example to cross_val_score, scikit-learn converted it to a list without metadata. "
-            "In this case, pass the X of X, y, groups = as_sklearn(windows) instead, which retains "
+            "In this case, use X, y, groups = as_sklearn(windows) and pass this X, which retains "
             "the sampling rate, the channel names and the subjects."
         )
     sfreq = card.sfreq if windows.sfreq is None else windows.sfreq
@@ -176,7 +176,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
             f"{listing}. {advice}"
         )
     if loaded is not None and loaded.report is not None and estimator.verbose:
-        log.info("Loaded the encoder from %s: %s.", estimator.encoder, loaded.report)
+        log.info("Pretrained encoder (%s): %s.", estimator.encoder, loaded.report)
     plan = pretraining_settings(estimator)
     return EncoderStart(n_chans, n_times, sfreq, preprocessing, card, sizes, loaded, plan)
 
@@ -191,8 +191,8 @@ def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
         if params.get("sham"):
             raise ValueError(
                 "sham=True has no effect, because fit does not pretrain. Use sham=False. To "
-                "pretrain, set pretext (and not pretrain_epochs=0). If you pass an encoder, also "
-                "set continue_pretraining=True."
+                "pretrain, set pretext to a pretext task, and do not use pretrain_epochs=0. If you "
+                "pass an encoder, also set continue_pretraining=True."
             )
         return None
     task_params = base.params_of(params["pretext"], params["pretext_params"])

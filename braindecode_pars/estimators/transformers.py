@@ -49,8 +49,8 @@ def subject_numbers(
         n_unknown = int((~windows.has_subject).sum())
         raise ValueError(
             f"{owner} requires the subject of every window, but the subject is unknown for "
-            f"{n_unknown} of {len(windows)} windows. Pass the subjects as groups, or pass the X of "
-            "X, y, groups = as_sklearn(windows), which contains the subjects."
+            f"{n_unknown} of {len(windows)} windows. Pass the subjects as groups, or pass the X "
+            "that as_sklearn returns, which contains the subjects."
         )
     numbers, names = pd.factorize(windows.groups)
     counts = np.bincount(numbers)
