@@ -424,7 +424,7 @@ def load_network(
         raise ValueError(
             f"The weights in {source} do not match this {type(network).__name__}: {report}. These "
             "tensors of layers before the last layer are missing or have a different shape in the "
-            "file: {checks.format_list(missing)}. If the weights were trained with different "
+            f"file: {checks.format_list(missing)}. If the weights were trained with different "
             "network_params, pass those network_params."
         )
     if report.unexpected:

@@ -853,7 +853,7 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     if names and (y is None or are_numbers):
         raise ValueError(
             "PARSRegressor requires numeric targets, but the labels of X are codes of classes "
-            "({checks.format_list(names)}). Pass one number per window as y. If the class names "
+            f"({checks.format_list(names)}). Pass one number per window as y. If the class names "
             "are numbers, convert the codes with X, y, _ = as_sklearn(windows) and "
             "np.array([*map(float, X.label_names)])[y]. To predict classes, use PARSClassifier."
         )
