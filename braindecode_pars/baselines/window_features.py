@@ -214,8 +214,8 @@ class LogBandPower(NamedFeatures):
         Channels seen in ``fit``, as in ``mne.Info["chs"]``. :meth:`transform` picks these channels
         by name. None if the channels are unknown.
     bands_ : dict of str to tuple
-        Frequency bands that are used: the bands up to half the sampling rate of the windows of
-        ``fit``.
+        Lower and upper edge in Hz of each frequency band that is used, by name. These are the bands
+        up to half the sampling rate of the windows of ``fit``.
 
     Notes
     -----
@@ -311,8 +311,8 @@ class SpatialCovariance(WindowFeatures):
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz, for ``band``. Required if the windows do not contain the sampling
-        rate.
+        Sampling rate in Hz. Required only if ``band`` is set and the windows do not contain the
+        sampling rate.
     band : tuple of float | None
         Lower and upper edge in Hz of a band-pass filter (Butterworth of order 4, forward and
         backward), such as (8, 30) for motor imagery. Each window is filtered separately, which
