@@ -45,11 +45,11 @@ class InputFormat:
     average_reference : bool
         Whether to re-reference the channels to their average.
     multiple : int
-        The length of a window, in samples, must be a multiple of this number.
+        The length of a window, in samples at the rate ``sfreq``, must be a multiple of this number.
     shortest : int
-        Minimum length of a window in samples.
+        Minimum length of a window, in samples at the rate ``sfreq``.
     longest : int | None
-        Maximum length of a window in samples. If None, there is no maximum.
+        Maximum length of a window, in samples at the rate ``sfreq``. If None, there is no maximum.
     channels : tuple of str | None
         Names of the channels that the network supports. If None, the network accepts any channels,
         in any order.

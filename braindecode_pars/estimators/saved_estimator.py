@@ -135,9 +135,10 @@ def from_pretrained(
     Parameters
     ----------
     source : path | str
-        Folder of the model, or model id on the Hub: ``"hf://owner/name"`` or ``"owner/name"``.
-        In both forms, a model that is not in the local cache is downloaded. In contrast, ``load``
-        downloads only ``"hf://owner/name"``.
+        Folder of the model, or model id on the Hub: ``"hf://owner/name"`` or ``"owner/name"``. With
+        both forms of the id, a model that is not in the local cache is downloaded. In contrast,
+        ``load`` downloads only ``"hf://owner/name"``. PARSEmbedder also accepts the name of a
+        bundled encoder, such as ``"small"``.
     device, strict
         As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
     **download
@@ -147,8 +148,8 @@ def from_pretrained(
     Returns
     -------
     estimator
-        The fitted estimator. If the source contains only an encoder, a
-        :class:`~braindecode_pars.PARSEmbedder` with this encoder.
+        The fitted estimator. If ``source`` contains only an encoder,
+        ``PARSEmbedder.from_pretrained`` returns an embedder with this encoder.
 
     Raises
     ------

@@ -463,13 +463,13 @@ def warn_of_differences(
             differences=[entry.text(expected_in) for entry in counts],
             counts=[*counts.values()],
             n_windows=len(windows),
-            advice=advice(counts),
+            advice=advice(counts, f"preprocessing used {expected_in}"),
         )
         findings.warn(Finding("preprocessing_of_windows", values))
 
 
 def advice(
-    differing: Collection[preprocessing.Difference], data: str = "training preprocessing"
+    differing: Collection[preprocessing.Difference], data: str = "preprocessing used in training"
 ) -> str:
     """Return what to do about a preprocessing mismatch, depending on whether it is reversible."""
     irreversible = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
@@ -479,7 +479,7 @@ def advice(
         lacking = preprocessing.AVERAGE, preprocessing.AS_RECORDED
         is_average = any((entry.expected, entry.actual) == lacking for entry in differing)
         hint = " (use reference='average', or --reference average)" if is_average else ""
-        return f"Apply the {data} to the recordings before creating windows{hint}."
+        return f"Apply the {data} to these recordings before creating windows{hint}."
     return (
         f"Apply the {data} to the original recordings instead, because filtering and "
         f"re-referencing cannot be undone (affected: {', '.join(irreversible)})."
