@@ -122,8 +122,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     class_names_ : dict of label to str | None
         As in :class:`~braindecode_pars.PARSClassifier`.
     recenter_ : "subject" | None
-        Subject-wise centering that is used: ``recenter``, with ``"auto"`` replaced by the selected
-        value. None in an adapted classifier.
+        Subject-wise centering that is used: ``recenter``, with ``"auto"`` replaced with the
+        selected value. None in an adapted classifier.
     prior_strength_ : dict of str to float
         Prior strength that :meth:`adapt` uses for each feature set.
     one_class_recordings_ : bool

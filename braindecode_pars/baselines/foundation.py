@@ -271,7 +271,7 @@ def _channel_weights(inputs: Sequence[str], names: Sequence[str]) -> Tensor:
     rows, missing = [], []
     for name, source in zip(inputs, find_channels(inputs, names), strict=True):
         pair = channel_names.electrode_pair
-        # A single channel with another reference is not equivalent to a bipolar input.
+        # A single channel with a different reference is not equivalent to a bipolar input.
         if source and (source.reference or pair(source.channel) == pair(name)):
             rows.append([float(n == source.channel) - (n in source.reference) for n in names])
         else:

@@ -210,7 +210,7 @@ def ridge_towards(
         logits = _logits_of_all_classes(
             initial_logits + projected @ change[:, :-1].T + change[:, -1]
         )
-        # SciPy's log_softmax is slow for few windows.
+        # SciPy's log_softmax is slow if there are only a few windows.
         logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
         losses = -(targets * logs).sum(axis=1)
         slopes = sample_weight[:, None] * (np.exp(logs) - targets)[:, -n_outputs:]

@@ -273,7 +273,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     history_ : pandas.DataFrame
         Losses of pretraining, one row per epoch.
     pooling_ : str
-        Pooling that is used: ``pooling``, with ``"auto"`` replaced by the selected value.
+        Pooling that is used: ``pooling``, with ``"auto"`` replaced with the selected value.
     sfreq_, preprocessing_, n_chans_, n_times_, chs_info_
         As in :class:`PARSClassifier`.
 

@@ -347,7 +347,7 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Patch embedding: the mapping from patches to tokens, see
         :class:`~braindecode_pars.PatchEncoder`. The paper uses the linear patch embedding.
     channel_drop_prob : float
-        Probability with which each channel of a training window is dropped in fine-tuning.
+        Probability of dropping each channel of a training window in fine-tuning.
     electrode_position : "auto" | bool
         Whether to add an encoding of the electrode position to the spatial tokens (the features of
         each channel, averaged over time), see :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds
@@ -818,8 +818,9 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Returns
         -------
         float
-            1 for perfect predictions, 0 for predicting the mean of ``y``, and negative for worse
-            predictions. NaN, with a warning, if all targets are equal.
+            1 for perfect predictions, 0 for predictions that all equal the mean of ``y``, and
+            negative for worse predictions. If all targets are equal, the score is NaN, and a
+            warning is issued.
 
         Raises
         ------
