@@ -511,6 +511,7 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
 
 
 # Cache of window features -------------------------------------------------------------------------
+#
 # A label-efficiency comparison fits the same methods on many random subsets of the same windows. If
 # only the classifier is trained, as on band power or on the features of a frozen encoder, the
 # features of a window are the same in every fit.
