@@ -1,4 +1,4 @@
-"""Baselines for comparisons with pretraining: linear probes, networks, hand-crafted features."""
+"""Baselines to compare with pretraining: linear probes, networks and hand-crafted features."""
 
 import braindecode_pars._common.hosts  # noqa: F401
 from braindecode_pars.baselines.methods import (

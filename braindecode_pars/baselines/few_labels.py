@@ -1,4 +1,4 @@
-"""FewLabelsClassifier: ensemble of encoder features, tangent space and band power."""
+"""FewLabelsClassifier: ensemble on encoder features, tangent space and log band power."""
 
 import copy
 import logging
@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 FEATURE_SETS = ("encoder", "tangent_space", "band_power", "hand_crafted")
 #: Feature sets that are combined by default.
 DEFAULT_FEATURE_SETS = FEATURE_SETS[:3]
-#: Fitted attributes of the StandardScaler and of the logistic regression of a feature set that are
-#: saved.
+#: Fitted attributes that are saved for each feature set: of the StandardScaler, and of the logistic
+#: regression.
 _LEARNED = (("mean", "scale"), ("coef", "intercept"))
 
 _ONE_CLASS = (
-    "Each subject has windows of one class only, so subject-wise centering would remove the class "
-    "difference."
+    "At least 90 % of the subjects have windows of one class only, so subject-wise centering would "
+    "remove the difference between the classes."
 )
 _NOT_CENTERED = "refit with recenter=None (command fit: --set recenter=null)"
 
@@ -46,38 +46,43 @@ _NOT_CENTERED = "refit with recenter=None (command fit: --set recenter=null)"
 class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     r"""Soft-voting ensemble of linear classifiers, for data with few labeled subjects.
 
-    Each feature set has its own pipeline of standardization and logistic regression. The
-    probability of a class is the mean over the :math:`n_v` feature sets,
+    Each member of the ensemble is a logistic regression on one set of standardized features. For a
+    window :math:`x`, the probability of class :math:`c` is the mean of the probabilities
+    :math:`p_v` that the :math:`n_v` feature sets yield,
 
     .. math::
         p(c \mid x) = \frac{1}{n_v} \sum_{v} p_v(c \mid x) .
 
-    By default, the feature sets are the features of a frozen pretrained encoder for each channel
-    (:class:`~braindecode_pars.PARSEmbedder`); the Riemannian tangent space of the spatial
-    covariance (:class:`~braindecode_pars.evaluation.SpatialCovariance` and pyRiemann); and log
-    band power (:class:`~braindecode_pars.evaluation.LogBandPower`). The encoder is not trained, so
-    fitting takes seconds.
+    There are three feature sets by default:
+
+    - the features of a frozen pretrained encoder for each channel
+      (:class:`~braindecode_pars.PARSEmbedder`),
+    - the Riemannian tangent space of the spatial covariance
+      (:class:`~braindecode_pars.evaluation.SpatialCovariance` and pyRiemann),
+    - and log band power (:class:`~braindecode_pars.evaluation.LogBandPower`).
+
+    The encoder is not trained, so fitting takes seconds.
 
     **This classifier is transductive with subject-wise centering,** which is the default if the
     subjects are known. The mean over the windows of each subject is subtracted from the features.
     Each prediction therefore also uses the other windows of the test subject that are passed in the
-    same call, without their labels. If the label (such as a diagnosis) is constant within each
-    subject, centering would remove the class difference and is not used by default. Scores with
-    centering are comparable only to scores of methods that use the same data
-    (:class:`~braindecode_pars.SubjectCentering`).
+    same call, without their labels. If the label is constant within each subject, such as a
+    diagnosis, centering would remove the difference between the classes, and is not used by
+    default. Scores with centering are comparable only with scores of methods that use the same data
+    of the test subject (:class:`~braindecode_pars.SubjectCentering`).
 
     Parameters
     ----------
     encoder : path | str | fitted estimator, net or model
         Pretrained encoder, as in :class:`~braindecode_pars.PARSClassifier`. It is not trained.
     recenter : "auto" | "subject" | None
-        Subject-wise centering. ``"subject"`` subtracts the mean of each subject from the features.
-        ``fit`` and predictions then require all windows of a subject in one call, and at least 10
-        windows per subject. A warning is issued if each subject has windows of one class only.
-        None does not center. ``"auto"`` is ``"subject"`` if three conditions are met: the subject
-        of every window of ``fit`` is known, each subject has at least 10 windows, and at least one
-        subject has windows of two or more classes. Otherwise ``"auto"`` is None. The choice is
-        logged.
+        Whether to use subject-wise centering. ``"subject"`` subtracts the mean of each subject from
+        the features. ``fit`` and predictions then require all windows of a subject in one call, and
+        at least 10 windows per subject. If at least 90 % of the subjects in ``fit`` have windows of
+        one class only, a warning is issued. If None, the features are not centered. ``"auto"`` is
+        ``"subject"`` if three conditions are met: the subject of every window of ``fit`` is known,
+        each subject has at least 10 windows, and more than 10 % of the subjects have windows of two
+        or more classes. Otherwise, ``"auto"`` is None. The choice is logged.
     views : list of str | None
         Feature sets of the ensemble: ``"encoder"``, ``"tangent_space"``, ``"band_power"`` and
         ``"hand_crafted"`` (:class:`~braindecode_pars.evaluation.ChannelFeatures`). If None, the
@@ -86,13 +91,13 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     C : float | None
         Inverse regularization strength of all logistic regressions, as in scikit-learn. If None,
         one of 0.001, 0.01, 0.1 and 1 is selected for each feature set, by the log loss on held-out
-        subjects in up to five folds. With a single subject or unknown subjects, 0.01 is used. On
-        development data with four and eight labeled subjects, ``C=0.01`` scored higher than this
-        search.
+        subjects of the training data in up to five folds. If there is only one subject, or if the
+        subjects are unknown, 0.01 is used. On development data with four and eight labeled
+        subjects, ``C=0.01`` scored higher than ``C=None``.
     prior_strength : float | None
-        Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights
-        of ``fit``, as in :class:`~braindecode_pars.estimators.LinearProbe`. If None, it is
-        selected for each feature set.
+        Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights of
+        ``fit``, as in :class:`~braindecode_pars.estimators.LinearProbe`. If None, the strength is
+        selected for each feature set by cross-validation over subjects.
     class_weight : "balanced" | dict | None
         As in :class:`~braindecode_pars.PARSClassifier`.
     sfreq : float | None
@@ -117,46 +122,47 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     class_names_ : dict of label to str | None
         As in :class:`~braindecode_pars.PARSClassifier`.
     recenter_ : "subject" | None
-        Subject-wise centering that is used: ``recenter``, or the choice of ``"auto"``. None in an
-        adapted classifier.
+        Subject-wise centering that is used: ``recenter``, with ``"auto"`` replaced with the
+        selected value. None in an adapted classifier.
     prior_strength_ : dict of str to float
-        Prior strength of each feature set.
+        Prior strength that :meth:`adapt` uses for each feature set.
     one_class_recordings_ : bool
-        Whether each recording of ``fit`` has windows of one class only. If True, subtracting the
-        mean of a single recording would remove the class difference.
+        Whether at least 90 % of the recordings in ``fit`` (without recordings of a single window)
+        have windows of one class only. If True, subtracting the mean of a single recording would
+        remove the difference between the classes.
     test_subject_data_ : TestSubjectData
-        Data of the test subject that a prediction uses in addition to the predicted window.
+        Which data of the test subject a prediction uses in addition to the window itself.
     C_ : dict of str to float
         Inverse regularization strength of each feature set.
     views_ : dict of str to Pipeline
         StandardScaler and logistic regression of each feature set. The classes of the pipelines
         are indices into ``classes_``.
     tangent_space_ : pyriemann.tangentspace.TangentSpace
-        Tangent space at the mean covariance of the training windows. Only present if ``views``
-        contains ``"tangent_space"``.
+        Tangent space at the mean covariance of the training windows. Only present if the ensemble
+        has the feature set ``"tangent_space"``.
     encoder_ : PatchEncoder
-        The encoder, on the CPU.
+        The pretrained encoder, on the CPU.
     encoder_card_ : EncoderCard
-        Training data and pretext task of the encoder, and the subjects of this fit as
-        ``finetune_subjects``.
+        Metadata of the encoder, such as its training data and pretext task. ``finetune_subjects``
+        contains the subjects of this fit.
     load_report_ : LoadReport
-        Tensors of the encoder that were loaded. Only present if the encoder was loaded from a
-        folder.
+        Report of the tensors of the encoder that were loaded. Only present if the encoder was
+        loaded from a folder.
     sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
 
     Notes
     -----
     Fitting is deterministic. Windows to predict must have the same unit as the windows of ``fit``,
-    because tangent space and band power, unlike the encoder, depend on the amplitude. The windows
-    may have a different length, but band power in windows shorter than two seconds is computed at
-    a lower frequency resolution.
+    because tangent space and band power, unlike the encoder features, depend on the amplitude.
+    Windows to predict may have a different length from the windows of ``fit``, but band power in
+    windows shorter than two seconds is computed at a lower frequency resolution.
 
     If channels are missing or flat in the windows to predict, the prediction uses the remaining
     channels. The features of a missing channel are set to their mean in ``fit``, and therefore do
-    not contribute to the logit. For the tangent space, missing rows and columns of the covariance
-    are replaced by their expectation, given the available channels and the mean covariance of
-    ``fit``.
+    not contribute to the logit. For the tangent space, the rows and columns of missing channels in
+    the covariance are replaced with their expected values, given the available channels and the
+    mean covariance of ``fit``.
 
     References
     ----------
@@ -207,15 +213,16 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         return hasattr(self, "views_")
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Compute each feature set of the labeled windows, and fit one classifier per feature set.
+        """Compute the feature sets of the labeled windows, and fit one classifier per feature set.
 
         Parameters
         ----------
         X, y
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window: used by ``recenter`` and the search for ``C``, and stored in
-            the encoder card. If None, the subjects of the dataset are used.
+            Subject of each window, for subject-wise centering and for the search for ``C``. The
+            subjects are also stored in the encoder card. If None, the subjects of the dataset are
+            used.
 
         Returns
         -------
@@ -225,15 +232,15 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            If the windows, the labels or the encoder are invalid, as in PARSClassifier. If
-            ``recenter="subject"`` and either the subject of a window is unknown or a subject has
+            If the windows, the labels or the encoder are invalid, as in PARSClassifier. With
+            ``recenter="subject"``, also if the subject of a window is unknown or a subject has
             fewer than 10 windows.
         """
         windows_estimator.check_estimator(self)
         if self.encoder is None:
             raise ValueError(
-                "FewLabelsClassifier requires a pretrained encoder, got encoder=None. Pass "
-                'encoder="small", or the folder of another encoder.'
+                "FewLabelsClassifier requires a pretrained encoder, got encoder=None. Pass the "
+                'name of a bundled encoder, such as encoder="small", or the folder of an encoder.'
             )
         with windows_estimator.fresh_fit(self):
             windows = self._read_labeled(X, y, groups)
@@ -257,7 +264,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
                 windows.labels[has_several_windows], recordings
             )
             measured = self._measured(windows)
-            # The classifiers cannot be fitted on missing features, so flat channels are not missing
+            # The classifiers cannot be fitted on missing features, so flat channels are used in fit
             measured["flat"] = np.zeros_like(measured["flat"])
             if "tangent_space" in self._feature_sets:
                 tangent_space = extra_module("pyriemann.tangentspace").TangentSpace()
@@ -266,7 +273,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         return self
 
     def _fit_classifiers(self, features: dict[str, np.ndarray], windows: table.Windows) -> None:
-        """Fit one classifier per feature set, with the searches of C and of the prior strength."""
+        """Fit one classifier per feature set; select C and the prior strength if they are None."""
         codes, folds = windows.labels, linear_probe.folds_by_subject(windows.groups, windows.labels)
         self.views_, self.prior_strength_ = {}, {}
         for name, values in features.items():
@@ -278,7 +285,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         self.C_ = {name: float(clf[-1].C) for name, clf in self.views_.items()}
 
     def _chosen_recentering(self, windows: table.Windows) -> str | None:
-        """Return "subject" if the subject means are subtracted, else None; log the choice."""
+        """Return "subject" if subject means are subtracted, and None otherwise; log the choice."""
         if self.recenter is None:
             return None
         is_auto = self.recenter == checks.AUTO
@@ -291,17 +298,18 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
                 raise
             objection = str(error)
         if not is_auto and objection:
-            checks.warn_user(f"{_ONE_CLASS} To retain this difference, {_NOT_CENTERED}.")
+            checks.warn_user(f"{_ONE_CLASS} To keep this difference, {_NOT_CENTERED}.")
         if is_auto and self.verbose:
             reason = objection or "The subject of every window is known."
-            log.info("recenter='auto': %s centering. %s", "no" if objection else "using", reason)
+            centering = "not centered" if objection else "centered by subject"
+            log.info("recenter='auto': the features are %s. %s", centering, reason)
         return None if is_auto and objection else "subject"
 
     def _measured(self, windows: table.Windows) -> dict[str, np.ndarray]:
         """Return each feature set before centering, and a mask of ``flat`` channels.
 
-        All arrays have the shape (n_windows, n_chans, ...), with the channels of ``fit``. Features
-        of missing channels are NaN, and so are their rows and columns of covariances.
+        All arrays have the shape (n_windows, n_chans, ...), with the channels of ``fit``. For
+        missing channels, the features and the rows and columns of covariances are NaN.
         """
         channel_names = tuple(ch["ch_name"] for ch in self.chs_info_ or ())
 
@@ -354,7 +362,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             windows_estimator.check_n_chans(self, n_chans)
             return np.arange(n_chans)
         if not set(names) <= set(fitted_names):
-            # All EEG channels of the window, because it has no channel of fit
+            # names contains all EEG channels of the window, because it has none of the channels of
+            # fit
             raise ValueError(
                 f"X has none of the channels of fit ({checks.format_list(fitted_names)}). "
                 "Pass windows with at least one of these channels, or rename the channels."
@@ -364,9 +373,10 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     def _features(
         self, windows: table.Windows, measured: dict[str, np.ndarray] | None = None
     ) -> dict[str, np.ndarray]:
-        """Return the features of each feature set, centered by subject if ``recenter_`` is set.
+        """Return the features of each feature set, centered unless ``recenter_`` is None.
 
-        Features of flat channels are NaN. If ``measured`` is None, the features are computed.
+        Features of flat channels are NaN. ``measured`` is the result of ``_measured``; if it is
+        None, it is computed.
         """
         measured = measured or self._measured(windows)
         features = {}
@@ -387,34 +397,37 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     def adapt(self, X: Any, labels: Any = None) -> Self:
         """Adapt the classifier to a new subject, with or without labels.
 
-        Without labels (test-time adaptation), the mean of the training features is replaced by the
-        mean of the new subject. Afterwards, predictions do not depend on which windows are passed
-        in one call. With labels of some windows (calibration), the weights of each feature set are
-        also refitted, with shrinkage toward the weights of the training subjects
+        Without labels (test-time adaptation), the mean of the training features is replaced with
+        the mean over the windows of the new subject. Afterwards, the prediction for a window does
+        not depend on the other windows that are passed in the same call. With labels of some
+        windows (calibration), the weights of each feature set are also refitted, with shrinkage
+        toward the weights of the training subjects
         (:func:`~braindecode_pars.baselines.new_subject.ridge_towards`). In calibration, the mean is
         replaced only if the classifier was fitted on centered features.
 
         Parameters
         ----------
         X : windows
-            Windows of one subject. With fewer than 10 windows, a warning says that the estimated
-            mean is imprecise.
+            Windows of one subject. If the mean is estimated from fewer than 10 windows, a warning
+            is issued, because the estimate is imprecise.
         labels : array-like, shape (n_windows,) | None
-            Labels from ``classes_``, or ``unlabeled_label`` for unlabeled windows. If None, no
-            labels are used, even if the dataset contains labels.
+            Label of each window: one of ``classes_``, or ``unlabeled_label`` if the window is
+            unlabeled. If None, no labels are used, even if the dataset contains labels.
 
         Returns
         -------
         FewLabelsClassifier
-            The adapted classifier, which can be saved. The original classifier is not changed.
+            The adapted classifier, which can be saved like any fitted classifier. The original
+            classifier is not changed.
 
         Raises
         ------
         NotFittedError
-            If called before :meth:`fit`.
+            If the classifier is not fitted.
         ValueError
-            If the windows belong to several subjects, ``labels`` has fewer than two classes, or
-            a label is not a class of ``fit``. Errors of ``predict_proba`` are also raised.
+            If the windows belong to several subjects, if ``labels`` contains fewer than two
+            classes, or if a label did not occur in ``fit``. Also in the cases in which
+            ``predict_proba`` raises an error.
 
         Examples
         --------
@@ -452,7 +465,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         probabilities = []
         for name, features in self._features(windows).items():
             scaler, regression = self.views_[name]
-            # Features of missing channels are set to zero, the mean of fit after standardization.
+            # Set the features of missing channels to zero, which is their mean in fit after
+            # standardization.
             scaled = np.nan_to_num(scaler.transform(features))
             probabilities.append(regression.predict_proba(scaled))
         # Soft voting, as in scikit-learn. The softmax of the logarithm is the mean probability.
@@ -465,7 +479,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         Parameters
         ----------
         X : windows
-            Not used.
+            Not used, present for API consistency.
 
         Returns
         -------
@@ -477,7 +491,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
         """Return the training cost of ``fit``, without fitting.
 
-        The parameters and iterations of the logistic regressions are not counted.
+        The weights and the iterations of the logistic regressions are not counted.
 
         Parameters
         ----------
@@ -559,11 +573,13 @@ def _subjects_of(windows: table.Windows) -> np.ndarray:
 
 
 def impute_covariances(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    r"""Impute the covariances of missing channels from a reference covariance.
+    r"""Impute the covariances of missing channels with the help of a reference covariance.
 
-    Let :math:`o` be the observed and :math:`m` the missing channels. For signals with the
-    covariance :math:`R`, the conditional expectation of the missing signals is :math:`W x_o` with
-    :math:`W = R_{mo} R_{oo}^{-1}`, and the conditional covariance is :math:`R_{mm} - W R_{om}`.
+    Let :math:`o` be the set of observed channels and :math:`m` the set of missing channels. For
+    signals with the covariance :math:`R`, in which :math:`R_{mo}` is the block with the rows
+    :math:`m` and the columns :math:`o`, the expectation of the missing signals given the observed
+    signals :math:`x_o` is :math:`W x_o` with :math:`W = R_{mo} R_{oo}^{-1}`, and the conditional
+    covariance is :math:`R_{mm} - W R_{om}`.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Foundation models of braindecode: input format of each model, and loading of published weights.
 
 The table FOUNDATION_MODELS contains the input format in which each model was pretrained. Windows
-are converted to this format: channels, reference, sampling rate and scale. If the conversion is not
-possible, an error is raised.
+are converted to this format (channels, reference, sampling rate and scale). If the conversion is
+not possible, an error is raised.
 """
 
 import inspect
@@ -36,28 +36,28 @@ class InputFormat:
     Parameters
     ----------
     sfreq : float
-        Sampling rate in Hz. Windows with another sampling rate are resampled.
+        Sampling rate in Hz. Windows with a different sampling rate are resampled.
     volts : float
-        Number of volts per input unit, such as 1e-6 for a network that expects microvolts.
+        Unit of the input, in volts: for example, 1e-6 for a network that expects microvolts.
     percentile : float | None
-        After scaling, each channel of a window is divided by this percentile of its absolute
-        values. If None, it is not divided.
+        After conversion to the unit, each channel of a window is divided by this percentile of the
+        absolute values of the channel. If None, channels are not divided.
     average_reference : bool
-        Whether to re-reference to the average of the channels.
+        Whether to re-reference the channels to their average.
     multiple : int
-        The length of a window, in samples, must be a multiple of this number.
+        The length of a window, in samples at the rate ``sfreq``, must be a multiple of this number.
     shortest : int
-        Minimum length of a window in samples.
+        Minimum length of a window, in samples at the rate ``sfreq``.
     longest : int | None
-        Maximum length of a window in samples. If None, there is no maximum.
+        Maximum length of a window, in samples at the rate ``sfreq``. If None, there is no maximum.
     channels : tuple of str | None
-        Names of the channels that the network supports. If None, the network accepts any channels
+        Names of the channels that the network supports. If None, the network accepts any channels,
         in any order.
     all_channels : bool
-        Whether the network has one input for each of ``channels``, in this order. A bipolar
-        channel that is missing in the windows is computed as the difference of two channels.
+        Whether the network requires all of ``channels``, in this order. A bipolar channel that is
+        missing in the windows is computed as the difference of two channels.
     network_params : dict
-        Arguments of the network.
+        Arguments with which the network is built.
 
     Examples
     --------
@@ -79,14 +79,13 @@ class InputFormat:
     network_params: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: Channels of Lee2019 in MOABB, which are supported by SignalJEPA.
+#: Channels of the dataset Lee2019 in MOABB, which SignalJEPA supports.
 _LEE2019 = (  # noqa: SIM905
     "Fp1 Fp2 F7 F3 Fz F4 F8 FC5 FC1 FC2 FC6 T7 C3 Cz C4 T8 TP9 CP5 CP1 CP2 CP6 TP10 P7 P3 Pz P4 "
     "P8 PO9 O1 Oz O2 PO10 FC3 FC4 C5 C1 C2 C6 CP3 CPz CP4 P1 P2 POz FT9 FTT9h TTP7h TP7 TPP9h "
     "FT10 FTT10h TPP8h TP8 TPP10h F9 F10 AF7 AF3 AF4 AF8 PO3 PO4"
 ).split()
-#: Input format of the published weights, by the name of the braindecode model. The comments name
-#: the sources.
+#: Input format of the published weights of each braindecode model. The comments name the sources.
 FOUNDATION_MODELS = {
     # github.com/ycq091044/BIOT: README.md, utils.py
     "BIOT": InputFormat(
@@ -136,20 +135,20 @@ def input_format_of(
 ) -> InputFormat:
     """Return ``param`` or, if it is None, the input format of the network in FOUNDATION_MODELS.
 
-    ``tensors`` are the tensors of the weights file. They determine the number of channels of BIOT,
-    whose weights files are for 16 or 18 channels.
+    ``tensors`` contains the tensors of the weights file. They determine the number of channels of
+    BIOT, because its published weights are for either 16 or 18 channels.
 
     Raises
     ------
     ValueError
-        If ``param`` is None and the network is not in the table.
+        If ``param`` is None and the network is not in FOUNDATION_MODELS.
     """
     input_format = param or FOUNDATION_MODELS.get(network.__name__)
     if input_format is None:
         raise ValueError(
-            f"The input format of pretrained weights of {network.__name__} is unknown: default "
-            f"input formats exist only for {', '.join(FOUNDATION_MODELS)}. Pass "
-            "input_format=InputFormat(sfreq=..., volts=...)."
+            f"The input format of pretrained weights of {network.__name__} is unknown; it is known "
+            f"only for {', '.join(FOUNDATION_MODELS)}. Pass the format in which the weights were "
+            "pretrained as input_format=InputFormat(sfreq=..., volts=...)."
         )
     tokens = tensors.get("encoder.channel_tokens.weight")
     if input_format.channels is None or tokens is None:
@@ -160,7 +159,7 @@ def input_format_of(
 class Prepare(nn.Module):
     """Convert windows to the input format of a network: channels, reference and sampling rate.
 
-    The windows must already be in the unit of the network.
+    The signals must already be in the unit of the network.
 
     Parameters
     ----------
@@ -175,23 +174,24 @@ class Prepare(nn.Module):
     ------
     ValueError
         If the sampling rate is unknown or cannot be converted. If the network requires channel
-        names and the windows have none. If a channel is not supported by the network. If a
-        required channel is missing.
+        names, but the windows have none. If a channel of the windows is not supported by the
+        network, or a channel that the network requires is missing.
     """
 
     def __init__(self, input_format: InputFormat, sfreq: float | None, names: Sequence[str]):
         super().__init__()
         self.input_format, self.sfreq = input_format, known_rate(sfreq)
-        # A ratio with a large denominator would need a resampling kernel of hundreds of megabytes.
-        # A relative error of 1e-4 is about half a sample in a window of 30 s.
+        # Approximate the ratio of the sampling rates, because a ratio with a large denominator
+        # requires a resampling kernel of hundreds of megabytes. A relative error of 1e-4 is about
+        # half a sample in a window of 30 s.
         exact = Fraction(float(input_format.sfreq)) / Fraction(float(self.sfreq))
         candidates = (exact.limit_denominator(maximum) for maximum in (10, 100, 1000, 10_000))
         ratio = next((ratio for ratio in candidates if abs(ratio / exact - 1) < 1e-4), None)
         if ratio is None:
             raise ValueError(
-                f"Windows at {self.sfreq:g} Hz cannot be resampled to {input_format.sfreq:g} Hz, "
-                "the sampling rate of the network. Check that sfreq is in Hz, or resample the "
-                f"recordings with raw.resample({input_format.sfreq:g})."
+                f"Windows sampled at {self.sfreq:g} Hz cannot be resampled to "
+                f"{input_format.sfreq:g} Hz, the sampling rate of the network. Check that sfreq is "
+                f"in Hz, or resample the recordings with raw.resample({input_format.sfreq:g})."
             )
         self.ratio = ratio
         channels, is_fixed = input_format.channels, input_format.all_channels
@@ -206,7 +206,7 @@ class Prepare(nn.Module):
         self.register_buffer("weights", weights, persistent=False)
 
     def signal(self, n_chans: int, n_times: int) -> dict[str, Any]:
-        """Return the arguments of the network that describe its input, for windows of this shape.
+        """Return the arguments of the network that describe the input, for windows of this shape.
 
         Raises
         ------
@@ -221,7 +221,7 @@ class Prepare(nn.Module):
             maximum = f" to {longest / required.sfreq:g} s" if longest else " s or longer"
             raise ValueError(
                 f"The network does not accept windows of {n_times / self.sfreq:g} s ({length} "
-                f"samples at {required.sfreq:g} Hz): it accepts windows of "
+                f"samples at {required.sfreq:g} Hz). It accepts lengths of "
                 f"{low / required.sfreq:g}{maximum}, in steps of "
                 f"{required.multiple / required.sfreq:g} s. Create windows with an accepted length."
             )
@@ -230,14 +230,14 @@ class Prepare(nn.Module):
         return dict(n_chans=n_chans, chs_info=chs_info, n_times=length, sfreq=required.sfreq)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Convert windows: (batch, n_chans, n_times) -> (batch, n_inputs, n_resampled)."""
+        """Convert windows: (batch, n_chans, n_times) -> (batch, n_input_chans, n_resampled)."""
         if self.weights is not None:
             x = self.weights @ x
         if self.input_format.average_reference:
             x = x - x.mean(dim=1, keepdim=True)
         x = torchaudio.functional.resample(x, self.ratio.denominator, self.ratio.numerator)
         if self.input_format.percentile is not None:
-            # torch.quantile does not support large batches, so it gets one window at a time.
+            # torch.quantile does not support large batches, so it is called for each window.
             level = self.input_format.percentile / 100
             scale = [window.abs().quantile(level, dim=-1, keepdim=True) for window in x]
             x = x / (torch.stack(scale) + 1e-8)
@@ -245,10 +245,10 @@ class Prepare(nn.Module):
 
 
 def _network_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
-    """Return the names that a network uses for the channels of the windows."""
+    """Return the names of the windows' channels in the spelling that a network uses."""
     supported = {name.upper(): name for name in channels}
     electrodes = [channel_names.electrode_name(n) for n in channel_names.system_names(names)]
-    # A network may support only one of two names of an electrode, such as T3 and T7.
+    # A network may support only one of the two names of an electrode, such as T3 and T7.
     matches = [
         supported.get(name)
         or supported.get("-".join(filter(None, channel_names.electrode_pair(name))))
@@ -257,17 +257,21 @@ def _network_names(names: Sequence[str], channels: Sequence[str]) -> list[str]:
     if unsupported := [name for name, match in zip(names, matches, strict=True) if match is None]:
         raise ValueError(
             f"The network does not support the channels {checks.format_list(unsupported)}. Select "
-            f"supported channels with channels=[...]: {', '.join(channels)}."
+            "only supported channels with channels=[...]. The network supports "
+            f"{', '.join(channels)}."
         )
     return [name for name in matches if name is not None]
 
 
 def _channel_weights(inputs: Sequence[str], names: Sequence[str]) -> Tensor:
-    """Return the weights of the channels in each input of a network: (n_inputs, n_chans)."""
+    """Return the weights of the channels of windows in each input channel of a network.
+
+    The shape is (n_input_chans, n_chans).
+    """
     rows, missing = [], []
     for name, source in zip(inputs, find_channels(inputs, names), strict=True):
         pair = channel_names.electrode_pair
-        # A single channel with another reference is not equivalent to a bipolar input.
+        # A single channel with a different reference is not equivalent to a bipolar input.
         if source and (source.reference or pair(source.channel) == pair(name)):
             rows.append([float(n == source.channel) - (n in source.reference) for n in names])
         else:
@@ -275,9 +279,9 @@ def _channel_weights(inputs: Sequence[str], names: Sequence[str]) -> Tensor:
     if missing:
         raise ValueError(
             f"The network requires the channels {checks.format_list(missing)}, but the windows "
-            "contain neither these channels nor, for a bipolar channel, both of its electrodes. "
-            f"The windows contain {checks.format_list(list(names))}. Add the missing electrodes, "
-            "or use another network."
+            "contain neither these channels nor, for bipolar channels, both electrodes of the "
+            f"channel. The windows contain the channels {checks.format_list(list(names))}. Add the "
+            "missing channels or electrodes, or use a different network."
         )
     return torch.tensor(rows)
 
@@ -293,20 +297,22 @@ def check_volts(amplitudes: AmplitudeRange | None, scale: float) -> None:
     if amplitudes and (amplitudes.low > 1e-3 * scale or amplitudes.high < 1e-8 * scale):
         low, high = amplitudes.low / scale, amplitudes.high / scale
         raise ValueError(
-            f"The standard deviations of the channels are {low:.2g} to {high:.2g} V, but EEG has "
-            "1e-6 to 1e-3 V, so the unit is probably not volts. Pass windows in volts. "
-            "If the windows are in microvolts, pass preprocessing={'scale': 1e6}."
+            f"The standard deviations of the channels are between {low:.2g} and {high:.2g} V, but "
+            "amplitudes of EEG are between 1e-6 and 1e-3 V, so the unit is probably not volts. "
+            "Pass windows in volts. If the windows are in microvolts, pass preprocessing={'scale': "
+            "1e6}."
         )
 
 
-#: Arguments of a network that are set from the windows and the labels, or replace the last layer.
+#: Arguments of a network that depend on the windows and labels, or that change its last layer. They
+#: are not read from a configuration file.
 _OF_SIGNALS = {
     *("n_outputs", "n_chans", "chs_info", "n_times", "sfreq", "input_window_seconds"),
     *("return_encoder_output", HEAD),
 }
-#: Keys under which published files store the state dict.
+#: Keys of the state dict in published files of weights.
 _CONTAINERS = ("state_dict", "model_state_dict", "model")
-#: File name extensions of weights.
+#: File name extensions of files of weights.
 _ENDINGS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 
 
@@ -318,10 +324,10 @@ def read_weights(
     Parameters
     ----------
     source : path | str
-        File of tensors (``.safetensors``, or written by ``torch.save``); or a folder, or a model of
-        the Hub, that contains ``model.safetensors`` and ``config.json``, as written by
-        ``save_pretrained``. ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a
-        previous download.
+        A file of tensors (``.safetensors``, or written by ``torch.save``), or a folder or a model
+        of the Hugging Face Hub that contains ``model.safetensors`` and ``config.json``, as written
+        by ``save_pretrained``. ``"hf://owner/name"`` downloads the model, and ``"owner/name"`` uses
+        a previous download.
     network : type[nn.Module]
         Class of the network.
 
@@ -338,13 +344,14 @@ def read_weights(
         If the file, folder or model does not exist, or the folder contains no
         ``model.safetensors``.
     pickle.UnpicklingError
-        If a file of ``torch.save`` contains objects other than tensors.
+        If a file that was written by ``torch.save`` contains objects other than tensors.
 
     Notes
     -----
-    ``from_pretrained`` of braindecode is not used. It loads most models only for windows of the
-    shape in their configuration. It leaves missing tensors at random values without a warning. It
-    imports and calls any function that the configuration names.
+    ``from_pretrained`` of braindecode is not used for three reasons. It loads most models only for
+    windows with the shape in the configuration file. If tensors are missing in the file, the
+    network has random values there, and no warning is issued. It imports and calls any function
+    that is named in the configuration file.
     """
     file = Path(source).expanduser()
     if file.suffix in _ENDINGS or file.is_file():
@@ -354,7 +361,8 @@ def read_weights(
     for name, value in (json.loads(config.read_bytes()) if config.is_file() else {}).items():
         if name in inspect.signature(network).parameters and name not in _OF_SIGNALS:
             is_class = isinstance(value, str) and value.startswith("torch.nn.")
-            # Only classes of torch.nn: braindecode would import any module that a file specifies.
+            # Accept only classes of torch.nn; braindecode would import any module that a file
+            # names.
             params[name] = getattr(nn, value.rpartition(".")[2]) if is_class else value
     return _tensors_in(folder / "model.safetensors"), params
 
@@ -375,21 +383,22 @@ def load_network(
     Parameters
     ----------
     network : nn.Module
-        Model of braindecode.
+        Model of braindecode, whose weights are replaced.
     tensors : dict of str to Tensor
         Tensors of the weights file.
     source : Any
-        Origin of the tensors, for the error message.
+        File, folder or model that contains the tensors, for the error message.
 
     Returns
     -------
     LoadReport
-        Tensors that were loaded.
+        Report of the tensors that were loaded.
 
     Raises
     ------
     ValueError
-        If a tensor before the last layer is missing in the file, or has another shape.
+        If a tensor of a layer before the last layer is missing in the file, or has a different
+        shape in the file.
 
     Warns
     -----
@@ -400,7 +409,7 @@ def load_network(
     new_prefixes = (f"{HEAD}.", "chans_id")  # EEGPT computes chans_id from the channels
     used_tensors: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
-        name = name.removeprefix("module.").removeprefix("student.")  # of published files
+        name = name.removeprefix("module.").removeprefix("student.")  # prefixes in published files
         name = mapping.get(name, name)
         if name == "temporal_embedding" and name in state:
             # A shorter window uses the embeddings of the first patches, as in the authors' code.
@@ -413,15 +422,16 @@ def load_network(
     ]
     if missing:
         raise ValueError(
-            f"The weights in {source} do not match this {type(network).__name__}: {report}. "
-            "Tensors before the last layer that are missing or have another shape: "
-            f"{checks.format_list(missing)}. If the weights were trained with other "
-            "network_params, pass these network_params."
+            f"The weights in {source} do not match this {type(network).__name__}: {report}. These "
+            "tensors of layers before the last layer are missing or have a different shape in the "
+            f"file: {checks.format_list(missing)}. If the weights were trained with different "
+            "network_params, pass those network_params."
         )
     if report.unexpected:
         checks.warn_user(
-            f"{len(report.unexpected)} tensors of {source} do not exist in this network and are "
-            f"not used: {checks.format_list(report.unexpected, 3)}. If these tensors do not belong "
-            "to a pretraining head, pass the network_params with which the weights were trained."
+            f"{len(report.unexpected)} tensors in {source} do not exist in this network and are "
+            f"not used: {checks.format_list(report.unexpected, 3)}. This is expected if they "
+            "belong to a pretraining head. Otherwise, pass the network_params with which the "
+            "weights were trained."
         )
     return report

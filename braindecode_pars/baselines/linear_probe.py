@@ -1,4 +1,4 @@
-"""LinearProbe: linear classifier on the features of a transformer, with C selected by subject."""
+"""LinearProbe: linear classifier on features, with C selected by cross-validation over subjects."""
 
 import copy
 from dataclasses import KW_ONLY, dataclass
@@ -25,9 +25,9 @@ from braindecode_pars.windows.labels import (
     where_labeled,
 )
 
-#: Values of C that are searched, see docs/results/development.rst.
+#: Values of C in the search for C, see docs/results/development.rst.
 GRID = (1e-3, 1e-2, 1e-1, 1.0)
-#: C if it is not searched.
+#: Value of C without a search.
 DEFAULT_C = 1e-2
 
 #: Maximum number of cross-validation folds over subjects in the search for C.
@@ -39,38 +39,39 @@ class LinearProbe(windows_classifier.LabelPredictor):
     r"""Linear probe: a linear classifier on the standardized features of a transformer.
 
     The features are computed once, standardized, and classified by logistic regression or by linear
-    discriminant analysis (LDA). Unlike a pipeline of these steps, a linear probe has access to the
-    subjects of the windows, so that ``C`` can be selected by cross-validation over subjects.
+    discriminant analysis (LDA). Unlike a pipeline of these steps, a LinearProbe has access to the
+    subjects of the windows, so that it can select ``C`` by cross-validation over subjects.
 
     Parameters
     ----------
     transformer : transformer
-        Required: a transformer of windows, such as
+        Required: a transformer that computes features of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower` or
-        :class:`~braindecode_pars.PARSEmbedder`, or a pipeline of transformers. For subject-wise
-        centering, pass the transformer inside :class:`~braindecode_pars.SubjectCentering`. A clone
-        is fitted.
+        :class:`~braindecode_pars.PARSEmbedder`, or a pipeline of transformers. A clone is fitted.
+        For subject-wise centering, wrap the transformer in
+        :class:`~braindecode_pars.SubjectCentering`.
     classifier : "logistic" | "lda"
-        Logistic regression, or linear discriminant analysis with Ledoit-Wolf shrinkage of the
-        covariance.
+        ``"logistic"`` is logistic regression; ``"lda"`` is linear discriminant analysis with
+        Ledoit-Wolf shrinkage of the covariance.
     C : float | None
         Inverse regularization strength of logistic regression, as in scikit-learn. If None, one of
         0.001, 0.01, 0.1 and 1 is selected by the log loss on held-out subjects of the training
-        data, in up to five folds. With a single subject or unknown subjects, 0.01 is used. Ignored
-        by LDA.
+        data, in up to five folds. If there is only one subject, or if the subjects are unknown,
+        0.01 is used. ``C`` is ignored by LDA.
     class_weight : "balanced" | dict | None
         Class weights, as in scikit-learn. In LDA, the prior probability of a class is proportional
         to its number of windows in ``fit``, multiplied by its class weight; ``"balanced"`` yields
         equal prior probabilities.
     unlabeled_label : hashable | None
         Label that marks unlabeled windows, as in :class:`~braindecode_pars.PARSClassifier`.
-        Unlabeled windows are ignored in ``fit``, also for subject means, and in ``score``.
+        Unlabeled windows are ignored in ``fit`` (also in the subject means of a SubjectCentering)
+        and in ``score``.
     prior_strength : float | None
-        Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights
-        of ``fit``: :math:`\lambda` of
+        Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights of
+        ``fit``: the factor :math:`\lambda` in
         :func:`~braindecode_pars.baselines.new_subject.ridge_towards`. If None, one of 30, 3, 0.3,
         0.03 and 0.003 is selected by the balanced accuracy on held-out subjects of the training
-        data. With fewer than three subjects or unknown subjects, 0.3 is used.
+        data. If there are fewer than three subjects, or if the subjects are unknown, 0.3 is used.
 
     Attributes
     ----------
@@ -79,13 +80,14 @@ class LinearProbe(windows_classifier.LabelPredictor):
     transformer_ : transformer
         Fitted transformer.
     classifier_ : Pipeline
-        StandardScaler and classifier of the features. Its classes are indices into ``classes_``.
+        Pipeline of a StandardScaler and the linear classifier. The classes of the pipeline are
+        indices into ``classes_``.
     C_ : float
-        C that is used. Only present with logistic regression.
+        Value of ``C`` that is used. Only present with logistic regression.
     prior_strength_ : float
-        Prior strength that is used.
+        Prior strength that :meth:`adapt` uses.
     test_subject_data_ : TestSubjectData
-        Data of the test subject that a prediction uses in addition to the predicted window. It is
+        Which data of the test subject a prediction uses in addition to the window itself:
         ``TestSubjectData.NONE``, unless the transformer uses subject-wise centering or the probe
         was adapted.
 
@@ -130,7 +132,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
         y : array-like, shape (n_windows,) | None
             Labels. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window: used by the search for ``C`` and the transformer. If None, the
+            Subject of each window, for the search for ``C`` and for the transformer. If None, the
             subjects of the dataset are used.
 
         Returns
@@ -141,8 +143,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
         Raises
         ------
         TypeError, ValueError
-            If a parameter has the wrong type or is out of range, or if labels are missing or
-            do not encode classes. Errors of the transformer are also raised.
+            If a parameter has the wrong type or is out of range, if labels are missing, or if
+            labels are not classes. Errors of the transformer are also raised.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, y, groups)
@@ -154,7 +156,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
             windows = windows.with_labels(codes)
             folds = folds_by_subject(windows.groups, codes)
             if self.classifier == "lda":
-                # LDA has no class weights; they are converted to prior probabilities.
+                # LDA has no parameter for class weights; convert the class weights to prior
+                # probabilities.
                 weights = cross_entropy_weights(codes, classes, self.class_weight)
                 priors = np.bincount(codes) * (1 if weights is None else weights.numpy())
                 priors = priors / priors.sum()
@@ -167,7 +170,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
                 self.classifier_, features, windows, folds
             )
             self.classes_ = classes
-            # Data of the test subject that the transformer, or a step of a pipeline, uses
+            # Find the test-subject data that the transformer, or a step of a pipeline, uses.
             steps = getattr(self.transformer_, "steps", [("", self.transformer_)])
             none = tables.TestSubjectData.NONE
             data_used = [getattr(step, "test_subject_data_", none) for _, step in steps]
@@ -177,10 +180,10 @@ class LinearProbe(windows_classifier.LabelPredictor):
     def adapt(self, X: Any, labels: Any = None) -> Self:
         """Adapt the linear probe to a new subject, with or without labels.
 
-        The method is the same as in
-        :meth:`FewLabelsClassifier.adapt <braindecode_pars.FewLabelsClassifier.adapt>`, with the
-        features of the transformer as the only feature set. The features are considered centered
-        if the transformer is a :class:`~braindecode_pars.SubjectCentering`.
+        The method is the same as in :meth:`FewLabelsClassifier.adapt
+        <braindecode_pars.FewLabelsClassifier.adapt>`, applied to the features of the transformer.
+        The classifier counts as fitted on centered features if the transformer is a
+        :class:`~braindecode_pars.SubjectCentering`.
 
         Parameters
         ----------
@@ -229,8 +232,8 @@ def folds_by_subject(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the training and held-out window indices of each cross-validation fold over subjects.
 
-    With a single subject or unknown subjects (None), the list is empty. A fold is excluded if a
-    class has no training window in this fold.
+    If there is only one subject, or if the subjects are unknown (None), the list is empty. A fold
+    is excluded if a class has no training window in this fold.
     """
     numbers = np.zeros(len(labels), int) if subjects is None else pd.factorize(subjects)[0]
     n_subjects = numbers.max() + 1
@@ -253,19 +256,20 @@ def fit_logistic(
     Parameters
     ----------
     estimator : estimator
-        Estimator with the parameters ``C`` and ``class_weight``. If ``C`` is None, the C with the
-        lowest log loss over the folds is used.
+        Estimator with the parameters ``C`` and ``class_weight``. If ``C`` is None, the value of C
+        with the lowest mean log loss over the folds is used.
     features : ndarray, shape (n_windows, n_features)
         Features of the training windows.
     codes : ndarray of int, shape (n_windows,)
         Class index of each window.
     classes : ndarray, shape (n_classes,)
-        Labels, for a dict of class weights.
+        Label of each class, used if ``class_weight`` is a dict.
     folds : list of tuple
-        Indices of the training and the held-out windows of each fold. If empty, C=None is 0.01.
+        Indices of the training and the held-out windows of each fold. If the list is empty and
+        ``C`` is None, 0.01 is used.
     """
     class_weight: Any = estimator.class_weight
-    if isinstance(class_weight, dict):  # weights by label
+    if isinstance(class_weight, dict):  # convert weights by label to weights by class index
         weights: Any = cross_entropy_weights(codes, classes, class_weight)
         class_weight = dict(enumerate(weights.tolist()))
     clf = logistic_regression(estimator.C or DEFAULT_C, class_weight)

@@ -1,4 +1,4 @@
-"""Create classifiers for comparisons by name: pretext tasks, linear probes, networks, baselines."""
+"""Create the classifiers of a comparison by name: pretext tasks, networks, linear probes."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,14 +36,14 @@ __all__ = ["ALL_WEIGHTS", "CENTERED", "FROZEN", "METHODS", "SMOOTHED", "make_met
 #: Method names that :func:`make_methods` accepts.
 METHODS = (*TASKS, *BASELINES)
 
-#: Displayed name, class of the transformer, arguments of the transformer, and arguments of the
-#: linear classifier.
+#: Displayed name, class of the transformer that computes the features, arguments of the
+#: transformer, and arguments of the linear classifier.
 _Linear = tuple[str, type[TransformerMixin], dict[str, Any], dict[str, Any]]
 _COVARIANCE = window_features.SpatialCovariance
-#: Regularization of the linear classifier on tangent space features.
+#: Strong regularization, for the linear classifier on tangent space features.
 _STRONG = dict(C=linear_probe.DEFAULT_C)
-#: Methods with a linear classifier. The embedders use pooling="channels", because the other
-#: features are also computed per channel.
+#: Methods with a linear classifier. The embedders use pooling="channels", because the hand-crafted
+#: features are also computed for each channel.
 _LINEAR: dict[str, _Linear] = {
     "probe": ("PARS, linear probe", PARSEmbedder, dict(pooling="channels", pretext="pars"), {}),
     "random-encoder": ("random encoder", PARSEmbedder, dict(pooling="channels", pretext=None), {}),
@@ -60,19 +60,19 @@ _LINEAR: dict[str, _Linear] = {
     "amplitude": ("log amplitude", window_features.LogAmplitude, {}, {}),
 }
 
-#: Suffix of the names of methods that train only the head, with a frozen encoder.
+#: Suffix of the names of methods that train only the head, on a frozen encoder.
 FROZEN = ", head trained"
 #: Suffix of the names of methods that fine-tune all weights of a pretrained encoder.
 ALL_WEIGHTS = ", fine-tuned"
-#: Suffix of the names of methods with temporal smoothing (``smoothing=True``).
+#: Suffix of the names of methods with temporal smoothing (``make_methods(smoothing=True)``).
 SMOOTHED = ", smoothed over time (transductive)"
 
-#: Names in tables and figures of methods that are not linear classifiers, by their keys.
+#: Displayed names of methods that are not linear classifiers, by the name in METHODS.
 _SHOWN = {"scratch": "from scratch", "few-labels": "feature ensemble"}
 
 
 def shown_name(key: str) -> str:
-    """Return the name in tables and figures of a method of :data:`METHODS`."""
+    """Return the name that tables and figures display for a method in :data:`METHODS`."""
     return _LINEAR[key][0] if key in _LINEAR else _SHOWN.get(key, key)
 
 
@@ -85,106 +85,111 @@ def make_methods(
     equal_sizes: bool = True,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
-    """Create unfitted classifiers for ``evaluation.compare`` and the other protocols.
+    """Create unfitted classifiers for ``evaluation.compare`` and the other evaluation protocols.
 
     Parameters
     ----------
     names : iterable of str
         Method names from :data:`METHODS`:
 
-        - the name of a pretext task: :class:`~braindecode_pars.PARSClassifier`, which pretrains on
-          the training windows in every fit and then fine-tunes. You can also pass the name of a
-          task that you have registered, or a class in a file, such as ``"my_task.py:Slope"``; the
-          code of the file is then run;
-        - ``"scratch"``: the same network trained from scratch, without pretraining;
-        - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with each ``encoder``.
-          If ``encoder`` is None, with the bundled encoder ``"small"``;
-        - ``"probe"``: linear probe of each ``encoder``. If ``encoder`` is None, linear probe of a
-          :class:`~braindecode_pars.PARSEmbedder` that is pretrained with PARS in every fit;
-        - ``"random-encoder"``: linear probe of a random encoder;
-        - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode, trained as
-          published, see Notes;
+        - the name of a pretext task, such as ``"pars"``: :class:`~braindecode_pars.PARSClassifier`
+          with this task, which pretrains on the training windows in every fit and then fine-tunes.
+          You can also pass the name of a task that you have registered, or a class in a Python
+          file, such as ``"my_task.py:Slope"`` (the class ``Slope`` in ``my_task.py``); the code of
+          the file is then run;
+        - ``"scratch"``: the same network as for a pretext task, trained from scratch (without
+          pretraining);
+        - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with each encoder in
+          ``encoder`` or, if ``encoder`` is None, with the bundled encoder ``"small"``;
+        - ``"probe"``: linear probe (a linear classifier on the features) of each encoder in
+          ``encoder``. If ``encoder`` is None, of a :class:`~braindecode_pars.PARSEmbedder` that is
+          pretrained with PARS in every fit;
+        - ``"random-encoder"``: linear probe of a randomly initialized encoder;
+        - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode, trained with the
+          published settings (see Notes);
         - ``"cbramod:WEIGHTS"``: :class:`~braindecode_pars.estimators.NetworkClassifier` with
-          published weights of CBraMod, from a file, a folder or the Hub. The same form is accepted
-          for ``biot``, ``eegpt``, ``labram``, ``signaljepa`` and the other models in
-          :data:`~braindecode_pars.models.FOUNDATION_MODELS`;
+          published weights of CBraMod; WEIGHTS is a file, a folder or a model id of the Hugging
+          Face Hub. The other models in :data:`~braindecode_pars.models.FOUNDATION_MODELS` are named
+          in the same form: ``biot``, ``eegpt``, ``labram`` and ``signaljepa``;
         - ``"band-power"``: :class:`~braindecode_pars.evaluation.LogBandPower` with logistic
           regression;
         - ``"tangent-space"``: :class:`~braindecode_pars.evaluation.SpatialCovariance`, the tangent
           space of pyRiemann, and logistic regression;
-        - ``"tangent-space-8-30"``: the same after band-pass filtering each window from 8 to 30 Hz,
-          the band of motor imagery;
+        - ``"tangent-space-8-30"``: as ``"tangent-space"``, after band-pass filtering each window
+          from 8 to 30 Hz, the frequency band of motor imagery;
         - ``"classical-features"``: hand-crafted features
-          (:class:`~braindecode_pars.evaluation.ChannelFeatures`) with logistic regression.
-          (``"features"`` is the pretext task that predicts these features);
+          (:class:`~braindecode_pars.evaluation.ChannelFeatures`) with logistic regression. In
+          contrast, ``"features"`` is the pretext task of predicting these features;
         - ``"slow-voltages"``: :class:`~braindecode_pars.evaluation.LowFrequencyAmplitude` with
-          linear discriminant analysis. It uses frontal channels if the channels have names;
+          linear discriminant analysis, on the frontal channels (on all channels if the channels
+          have no names);
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. It adds two methods: ``"pretrained, head trained"``, which trains only
-        the head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights with the training
-        settings of ``"scratch"``. A dict adds two methods for each encoder, and its keys are the
-        names of the encoders: ``{"PARS": "run1", "MAE": "run2"}``. For comparison with the frozen
-        encoders, ``"random encoder, head trained"`` is also added. With ``freeze_encoder=True``,
-        only the frozen encoders are added; with ``freeze_encoder=False``, only the fine-tuned
-        encoders. All other methods with an encoder use the same sizes, tokenizer and patch length,
-        so that these settings cannot explain differences between scores. If ``encoder`` is None and
-        ``names`` contains ``"few-labels"``, all methods with an encoder use the sizes of
-        ``"small"``.
+        Pretrained encoder. For this encoder, two methods are added: ``"pretrained, head trained"``,
+        which trains only the head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights
+        with the training settings of ``"scratch"``. If a dict is passed, such as ``{"PARS": "run1",
+        "MAE": "run2"}``, two methods are added for each encoder, and the keys replace
+        ``"pretrained"`` in the names. As a baseline for the frozen encoders, ``"random encoder,
+        head trained"`` is also added. With ``freeze_encoder=True``, only the methods with frozen
+        encoders are added; with ``freeze_encoder=False``, only the fine-tuned methods.
     subject_centering : bool
-        Whether every method uses subject-wise centering (transductive). In linear probes, the
-        features are centered (:class:`~braindecode_pars.SubjectCentering`). FewLabelsClassifier has
-        ``recenter="subject"``. In networks and in PARSClassifier, the signals are aligned
-        (:class:`~braindecode_pars.estimators.EuclideanAlignment`). The names of the methods then
-        end with :data:`CENTERED`.
+        Whether every method uses subject-wise centering, which is transductive: predictions also
+        use the other windows of the test subject, without labels. In linear probes, the features
+        are centered (:class:`~braindecode_pars.SubjectCentering`). In FewLabelsClassifier,
+        ``recenter="subject"`` is set. In networks and in PARSClassifier, the signals are aligned
+        (:class:`~braindecode_pars.estimators.EuclideanAlignment`). If True, the names of the
+        methods end with :data:`CENTERED`.
     smoothing : bool
-        Whether to add each method a second time, with temporal smoothing of the predictions of
-        consecutive windows (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of
-        these methods end with :data:`SMOOTHED`.
+        Whether to add a second version of each method, in which the predictions of consecutive
+        windows are smoothed (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of
+        these versions end with :data:`SMOOTHED`.
     equal_sizes : bool
-        Whether new encoders have the sizes of the first encoder in ``encoder``; sizes in
-        ``settings`` take precedence. If False, new encoders have the default sizes. Also pass
-        ``equal_sizes=False`` to the protocol, which otherwise raises an error for encoders of
-        different sizes.
+        Whether new encoders have the sizes, the tokenizer and the patch length of the first encoder
+        in ``encoder``, so that differences between scores cannot be explained by these settings. If
+        ``encoder`` is None and ``names`` contains ``"few-labels"``, new encoders have the sizes of
+        ``"small"``. Sizes in ``settings`` take precedence. If False, new encoders have the default
+        sizes. In this case, also pass ``equal_sizes=False`` to the evaluation protocol, which
+        otherwise raises an error for encoders of different sizes.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier` and, if ``names`` contains
         ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. Arguments that other
-        methods also have (``finetune_epochs``, ``validation``, ``channels``, ...) are passed to
-        these methods too, and replace their published values. ``class_weight`` is passed to all
+        methods also have (``finetune_epochs``, ``validation``, ``channels``, ...) are also passed
+        to these methods, where they replace published settings. ``class_weight`` is passed to all
         methods; the default is "balanced", as in PARSClassifier. ``C`` is passed to every logistic
-        regression (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier);
-        ``C=None`` selects ``C`` by cross-validation over subjects in each fit. The default of ``C``
+        regression (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier); if
+        None, ``C`` is selected by cross-validation over subjects in each fit. The default of ``C``
         is 0.01 for tangent space and FewLabelsClassifier, and 1 for all other methods.
 
     Returns
     -------
     dict of str to estimator
-        Unfitted classifiers. The keys are the names that tables and figures display.
+        Unfitted classifiers by method name. Tables and figures display these names.
 
     Raises
     ------
     ValueError
-        If a method or a setting is unknown, or if two methods have the same name.
+        If a method or a setting is unknown, if two methods have the same name, or if
+        ``subject_centering=True`` is combined with published weights.
     FileNotFoundError
         If ``encoder`` is not an existing folder or model.
 
     Notes
     -----
-    EEGNet and ShallowFBCSPNet train for 500 epochs. The state with the lowest loss on held-out
-    training subjects is restored, as Lawhern et al. 2018 (section 2.2) did for both networks.
-    Lengths in samples are scaled to the sampling rate, also as in that paper.
+    EEGNet and ShallowFBCSPNet are trained for 500 epochs. Then the weights of the epoch with the
+    lowest loss on held-out training subjects are restored, as in Lawhern et al. 2018 (section 2.2)
+    for both networks. Lengths in samples are scaled to the sampling rate, also as in that paper.
 
-    A fit takes minutes. With ``make_methods(["eegnet", "shallow"], finetune_epochs=15)``, a fit
-    takes seconds, see :doc:`/results/hands`.
+    With 500 epochs, a fit takes minutes; with ``make_methods(["eegnet", "shallow"],
+    finetune_epochs=15)``, it takes seconds (see :doc:`/results/hands` for the scores).
 
     - EEGNet-8,2 (Lawhern et al. 2018): temporal kernels of half a second, pooling to about 32 Hz,
-      norm constraints of 1 and 0.25. The dropout probability is 0.25, the value for cross-subject
-      classification. It is trained with Adam, a learning rate of 0.001, no weight decay, and batch
-      size 16 (the authors' code).
-    - ShallowFBCSPNet (Schirrmeister et al. 2017): kernels of 100 ms, pooling over 300 ms every
-      60 ms; and, as in braindecode's tutorials, Adam with a learning rate of 0.000625 and cosine
-      annealing to zero, no weight decay, batch size 64.
+      norm constraints of 1 and 0.25. The dropout probability is 0.25, the published value for
+      cross-subject classification. As in the authors' code, EEGNet is trained with Adam, a learning
+      rate of 0.001, no weight decay, and batch size 16.
+    - ShallowFBCSPNet (Schirrmeister et al. 2017): temporal kernels of 100 ms, and pooling over 300
+      ms every 60 ms. As in braindecode's tutorials, it is trained with Adam, a learning rate of
+      0.000625 with cosine annealing to zero, no weight decay, and batch size 64.
 
     Both networks hold out 20 % of the training subjects for validation. Signals are scaled as
     described in :class:`~braindecode_pars.estimators.NetworkClassifier`.
@@ -219,9 +224,10 @@ def make_methods(
     accepted = {**parameters, **further}
     if unknown := [name for name in settings if name not in accepted]:
         raise ValueError(
-            f"Unknown setting of these methods {unknown[0]!r}. Use one of {', '.join(accepted)}."
+            f"Unknown setting {unknown[0]!r}: it is not a parameter of these methods. Use one of "
+            f"{', '.join(accepted)}."
         )
-    # The same class weights for all methods of a table, even if the default of a method differs.
+    # Use the same class weights for all methods of a comparison, even if their defaults differ.
     settings = {"verbose": 0, "class_weight": parameters["class_weight"], **settings}
     encoders = encoder if isinstance(encoder, Mapping) else {"pretrained": encoder}
     encoders = {} if encoder is None else dict(encoders)
@@ -230,7 +236,8 @@ def make_methods(
         if published := [name for name in names if ":" in name and _network(name)]:
             raise ValueError(
                 f"{published[0]} requires signals in volts, but subject_centering=True whitens the "
-                f"signals. Remove {published[0]}, or use subject_centering=False."
+                f"signals, so that they have no unit. Remove {published[0]}, or use "
+                "subject_centering=False."
             )
     all_methods = _classifiers(names, encoders, settings, equal_sizes)
     named_methods = [*(_centered(all_methods, settings) if subject_centering else all_methods)]
@@ -238,7 +245,7 @@ def make_methods(
     if duplicates := [name for name in displayed_names if displayed_names.count(name) > 1]:
         raise ValueError(
             f"Method names must be unique, but two methods have the name {duplicates[0]!r}. Rename "
-            "the key in encoder=."
+            "the key of this encoder in the dict that you pass as encoder."
         )
     methods = dict(named_methods)
     if smoothing:
@@ -247,7 +254,7 @@ def make_methods(
 
 
 def _size_of(source: Any) -> dict[str, Any]:
-    """Return the settings with which a new encoder has the size of an encoder."""
+    """Return the settings that give a new encoder the sizes of a pretrained encoder."""
     encoder, card, _ = load_encoder(source)
     size = {name: encoder.config[name] for name in encoder_start.SIZES}
     if card.sfreq is not None:
@@ -258,7 +265,7 @@ def _size_of(source: Any) -> dict[str, Any]:
 def _classifiers(
     names: list[str], encoders: dict[str, Any], settings: dict[str, Any], equal_sizes: bool
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield the displayed name and the classifier of each method, and then of each encoder."""
+    """Yield displayed names and classifiers: of each method, then for each encoder."""
     of_ensembles = encoders or {"feature ensemble": FewLabelsClassifier().encoder}
     sized = settings
     if equal_sizes and (encoders or "few-labels" in names):
@@ -288,7 +295,7 @@ def _classifiers(
 def _centered(
     methods: Iterable[tuple[str, BaseEstimator]], settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield linear probes with centered features, and networks with Euclidean alignment."""
+    """Yield the methods with centered features (linear probes) or aligned signals (networks)."""
     for name, classifier in methods:
         if isinstance(classifier, LinearProbe):
             name += CENTERED
@@ -302,7 +309,7 @@ def _centered(
 def _fine_tuned(
     encoders: dict[str, Any], settings: dict[str, Any], random_settings: dict[str, Any]
 ) -> Iterator[tuple[str, BaseEstimator]]:
-    """Yield frozen encoders, including a random encoder, and then fine-tuned encoders."""
+    """Yield methods with frozen encoders, including a random encoder, then fine-tuned encoders."""
     freeze = settings.get("freeze_encoder", checks.AUTO)
     if freeze:
         frozen = dict(freeze_encoder=True)
@@ -310,14 +317,14 @@ def _fine_tuned(
         for name, encoder in encoders.items():
             yield name + FROZEN, PARSClassifier(encoder=encoder, **settings | frozen)
     if freeze is not True:
-        # The settings of training from scratch
+        # Use the settings of training from scratch
         params = dict(head_epochs=0, encoder_lr_factor=1.0) | settings | dict(freeze_encoder=False)
         for name, encoder in encoders.items():
             yield name + ALL_WEIGHTS, PARSClassifier(encoder=encoder, **params)
 
 
 def _network(name: str) -> tuple[str, dict[str, Any]] | None:
-    """Return the displayed name and the arguments of a network, such as "cbramod:WEIGHTS"."""
+    """Return the displayed name and the arguments of a network, given as "cbramod:WEIGHTS"."""
     if name in _PUBLISHED:
         return _PUBLISHED[name]["network"], _PUBLISHED[name]
     by_name = {network.partition("_")[0].lower(): network for network in FOUNDATION_MODELS}
@@ -325,7 +332,8 @@ def _network(name: str) -> tuple[str, dict[str, Any]] | None:
     if not weights or model not in by_name:
         return None
     network = by_name[model]
-    # The name contains the file of the weights, so that a network can be listed several times.
+    # The displayed name contains the file name of the weights, so that a comparison can contain
+    # several weights of a network.
     return f"{network} {Path(weights).stem}", dict(network=network, weights=weights)
 
 
@@ -356,13 +364,13 @@ def _linear(method: _Linear, settings: dict[str, Any]) -> tuple[str, BaseEstimat
 
 
 def _shared(estimator: type[BaseEstimator], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that are parameters of an estimator."""
+    """Return those settings that are parameters of an estimator."""
     accepted = inspect.signature(estimator).parameters
     return {key: value for key, value in settings.items() if key in accepted}
 
 
 def _eegnet_at(sfreq: float) -> dict[str, Any]:
-    """Return arguments of EEGNet for a sampling rate; at 128 Hz, kernels of 64 and pooling of 4."""
+    """Return arguments of EEGNet; at 128 Hz, kernels have 64 and pooling has 4 samples."""
     return dict(
         F1=8,
         D=2,
@@ -383,7 +391,7 @@ def _shallow_at(sfreq: float) -> dict[str, Any]:
 
 
 _IN_COMMON = dict(finetune_epochs=500, gradient_clip=None, weight_decay=0.0, validation=0.2)
-#: Published arguments of the networks, see the notes of :func:`make_methods`.
+#: Arguments of networks with published settings, see the notes of :func:`make_methods`.
 _PUBLISHED: dict[str, dict[str, Any]] = {
     "eegnet": dict(
         network="EEGNet",
@@ -406,42 +414,42 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
 
 # Training cost of each method ---------------------------------------------------------------------
 
-#: Columns of a cost table and their dtypes, which allow missing values.
+#: Columns of a cost table and their dtype, which allows missing values.
 _COLUMNS = dict.fromkeys(embedder.TrainingCost._fields, "Int64")
 
 
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
     """Tabulate the training cost of one fit of each method, without training.
 
-    Report the cost next to the scores: a method with more parameters or more training steps than
-    another method is not directly comparable.
+    Report the costs next to the scores: two methods with different numbers of parameters or
+    training steps are not directly comparable.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name.
     windows_ds : BaseConcatDataset
-        Labeled training windows with ``subject`` in the descriptions.
+        Labeled training windows. The descriptions of the recordings must contain ``subject``.
 
     Returns
     -------
     pandas.DataFrame
         One row for each method, with the columns ``method``, ``parameters`` (number of trained
-        weights), ``pretraining_steps`` and ``finetuning_steps``. The pretraining of an encoder
-        that was passed as ``encoder`` is included. A value is missing if it is unknown or does not
-        apply, as for band power. The parameters of a classifier on frozen features, such as the
-        logistic regression of a linear probe, are not included.
+        weights), ``pretraining_steps`` and ``finetuning_steps``. If a pretrained encoder was passed
+        as ``encoder``, the steps in which it was pretrained are included. A value is missing if it
+        is unknown or not applicable, as for band power. The weights of a classifier on fixed
+        features, such as the logistic regression of a linear probe, are not included.
 
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        As in ``fit`` of the methods, before training.
+        In the cases in which ``fit`` of a method raises an error before training.
 
     Notes
     -----
-    The estimators of this package have a method ``training_cost(X, y, groups=...)``. To include
-    your own estimator, define a method ``training_cost`` that returns an object with the columns of
-    the table as attributes.
+    The estimators of this package have a method ``training_cost(X, y, groups=...)``. To include the
+    costs of your own estimator, define a method ``training_cost`` that returns an object with the
+    attributes ``parameters``, ``pretraining_steps`` and ``finetuning_steps``.
 
     Examples
     --------
@@ -484,13 +492,13 @@ def check_equal_sizes(
     Returns
     -------
     dict of str to int
-        If the numbers differ, the number of encoder parameters by method name, for methods that
-        have an encoder. Empty if they are equal.
+        If the numbers differ, the number of encoder parameters of each method that has an encoder,
+        by method name. Empty if the numbers are equal.
 
     Raises
     ------
     TypeError
-        If ``equal_sizes`` is not True or False.
+        If ``equal_sizes`` is neither True nor False.
     ValueError
         If the numbers differ and ``equal_sizes`` is True. The message contains the smallest and
         the largest number.
@@ -503,15 +511,16 @@ def check_equal_sizes(
     if equal_sizes:
         smallest, largest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
         raise ValueError(
-            f"The encoders of {smallest} and {largest} must have equal numbers of parameters, got "
-            f"{sizes[smallest]:,} and {sizes[largest]:,}. Use the same sizes, tokenizer and "
-            "patch_seconds for both, as make_methods(encoder=...) does, or pass equal_sizes=False "
-            "(--unequal-sizes)."
+            "The encoders of all methods must have equal numbers of parameters, but the encoder of "
+            f"{smallest} has {sizes[smallest]:,} and the encoder of {largest} has "
+            f"{sizes[largest]:,}. Use the same sizes, tokenizer and patch_seconds for all methods, "
+            "as make_methods(encoder=...) does. To compare encoders of different sizes "
+            "nevertheless, pass equal_sizes=False (--unequal-sizes)."
         )
     return sizes
 
 
 def _part_with(method: str, estimator: BaseEstimator) -> Any:
-    """Return the estimator or its first nested estimator that has a method of this name."""
+    """Return the estimator, or its first nested estimator, that has a method with this name."""
     parts = (estimator, *estimator.get_params().values())
     return next((part for part in parts if hasattr(part, method)), None)

@@ -1,6 +1,6 @@
 """NetworkClassifier: train a braindecode model from scratch, or fine-tune published weights.
 
-The training procedure is the same as the fine-tuning of PARSClassifier.
+The training procedure is the same as in the fine-tuning of PARSClassifier.
 """
 
 from __future__ import annotations
@@ -36,36 +36,38 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkClassifier(windows_classifier.WindowsClassifier):
-    """Braindecode model as a classifier of windows, trained from scratch or from published weights.
+    """Classifier that trains a braindecode model from scratch, or from published weights.
 
     This classifier is a baseline for :class:`~braindecode_pars.PARSClassifier`. Both classifiers
-    use the same optimizer, class weights and internal validation, restore the state with the lowest
-    validation loss, and accept the same types of windows. When training from scratch, all signals
-    are divided by a constant, the root mean square of the training windows, so that models designed
-    for microvolts also work with volts. With ``weights``, the signals are converted to the input
-    format in which the model was pretrained.
+    use the same optimizer, class weights and internal validation, restore the weights of the epoch
+    with the lowest validation loss, and accept the same types of windows. If the model is trained
+    from scratch, all signals are divided by a constant, the root mean square of the training
+    windows, so that models that were designed for microvolts also work with volts. With
+    ``weights``, the signals are converted to the input format in which the model was pretrained.
 
     Parameters
     ----------
     network : str | type
         Name or class of a braindecode model, such as ``"EEGNet"`` or ``"ShallowFBCSPNet"``.
     network_params : dict | callable | None
-        Further arguments of the model. If an argument is a number of samples that corresponds to
-        a duration, pass a function that returns the arguments for a sampling rate in Hz.
+        Further arguments of the model: a dict, or a function that is called with the sampling rate
+        in Hz and returns a dict. Use a function if an argument is a number of samples that depends
+        on the sampling rate, such as the length of a kernel.
     weights : path | str | None
         Published weights of the network: a file (``.safetensors``, or ``.pt`` that contains only
         tensors), a folder written by ``save_pretrained``, or a model of the Hugging Face Hub.
-        ``"hf://owner/name"`` downloads the model; ``"owner/name"`` uses a previous download. The
-        last layer is always initialized randomly. If None, the network is trained from scratch.
+        ``"hf://owner/name"`` downloads the model, and ``"owner/name"`` uses a previous download.
+        The weights of the last layer are not loaded: this layer is initialized randomly. If None,
+        the network is trained from scratch.
     input_format : InputFormat | None
-        Input format in which the weights were pretrained. If None, it is looked up in
-        :data:`~braindecode_pars.models.FOUNDATION_MODELS`. Required for networks that are not in
-        this table.
+        Input format (sampling rate, unit, channels, ...) for which the weights were trained. If
+        None, the input format is looked up in :data:`~braindecode_pars.models.FOUNDATION_MODELS`.
+        Required with ``weights`` for networks that are not in this table.
     freeze_encoder, head_epochs : bool | "auto", int | "auto"
-        ``freeze_encoder``: whether to train only the last layer, with all pretrained weights
-        fixed. ``head_epochs``: number of initial epochs that train only the last layer. ``"auto"``
-        freezes the pretrained weights unless ``head_epochs`` is set. Frozen layers are in
-        evaluation mode, without dropout.
+        Only used with ``weights``. ``freeze_encoder``: whether all pretrained weights are frozen,
+        so that only the last layer is trained. ``head_epochs``: number of initial epochs in which
+        only the last layer is trained. ``"auto"`` freezes the pretrained weights unless
+        ``head_epochs`` is set. Frozen layers are in evaluation mode, without dropout.
     sfreq : float | None
         Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -89,14 +91,14 @@ verbose
     net_ : skorch.NeuralNetClassifier
         Trained net.
     history_ : pandas.DataFrame
-        Losses, one row per epoch.
+        Losses of training, one row per epoch.
     load_report_ : LoadReport
-        Tensors that were loaded, and tensors that were not loaded. Only present with ``weights``.
+        Report of the tensors that were loaded or not loaded. Only present with ``weights``.
     fine_tuning_ : dict
-        Values of ``freeze_encoder`` and ``head_epochs`` that were used, with "auto" replaced by the
-        value that was chosen. ``encoder_lr_factor`` is always 1.
+        Values of ``freeze_encoder`` and ``head_epochs`` that were used: ``"auto"`` is replaced with
+        the selected value. A third entry, ``encoder_lr_factor``, is always 1.
     encoder_card_ : EncoderCard
-        Card of the published weights. The card has None as pretraining subjects, because these are
+        Metadata of the published weights. The pretraining subjects are None, because they are
         unknown. Only present with ``weights``.
     sfreq_, preprocessing_, amplitudes_, transitions_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`.
@@ -157,16 +159,16 @@ verbose
         ------
         TypeError, ValueError
             If the windows or labels are invalid, as in PARSClassifier. If ``network`` is not a
-            braindecode model. Errors of the network are also raised. With ``weights``: if the
-            weights belong to another architecture, or if the sampling rate of the windows is
-            unknown. Also if the network does not accept the unit, the length or the channels of
-            the windows.
+            braindecode model. Errors of the network are also raised. With ``weights``, also if the
+            weights belong to a different architecture, if the sampling rate of the windows is
+            unknown, or if the network does not accept the unit, the length or the channels of the
+            windows.
         FileNotFoundError
             If ``weights`` does not exist.
         ImportError
             If a download requires a package that is not installed.
         KeyboardInterrupt
-            After Ctrl-C. The current weights are retained.
+            After Ctrl-C. The estimator keeps the weights trained so far.
 
         Warns
         -----
@@ -186,10 +188,10 @@ verbose
     history_ = property(windows_estimator.fitted_history)
 
     def _pretrained_card(self) -> cards.EncoderCard | None:
-        """Return the card of the weights, without their subjects; None without ``weights``.
+        """Return the encoder card of the weights, with unknown subjects; None without ``weights``.
 
-        If the file cannot be read, the error is raised here, before a protocol trains other
-        methods.
+        If the file of the weights cannot be read, the error is raised here, before an evaluation
+        protocol trains other methods.
         """
         if self.weights is None:
             return None
@@ -230,12 +232,12 @@ verbose
         Returns
         -------
         TrainingCost
-            Number of trained parameters and of training steps.
+            Number of trained parameters and number of training steps.
 
         Raises
         ------
         TypeError, ValueError, FileNotFoundError
-            As in :meth:`fit`, before training.
+            In the cases in which :meth:`fit` raises an error before training.
         """
         with windows_estimator.without_training(self) as (clf, seeds):
             train, _ = clf._begin(X, y, groups, seeds=seeds)
@@ -246,7 +248,7 @@ verbose
             return embedder.TrainingCost(sum(trained.values()), 0, fine_tuning.n_steps(net, train))
 
     def _build_pretrained(self, train: Windows) -> ScaledNetwork:
-        """Build the network with the published weights, for the windows of ``fit``."""
+        """Build the network for the windows of ``fit``, and load the published weights."""
         network, scale = _model_class(self.network), self.preprocessing_.scale or 1.0
         tensors, architecture = foundation.read_weights(self.weights or "", network)
         input_format = foundation.input_format_of(network, self.input_format, tensors)
@@ -260,8 +262,8 @@ verbose
         self.load_report_ = foundation.load_network(module.network, tensors, self.weights)
         self.encoder_card_ = cards.unknown_card(self)
         if self.verbose:
-            log.info("Weights from %s: %s.", self.weights, self.load_report_)
-            log.info("Windows at %g Hz are converted to %s.", self.sfreq_, input_format)
+            log.info("Published weights (%s): %s.", self.weights, self.load_report_)
+            log.info("Windows sampled at %g Hz are converted to %s.", self.sfreq_, input_format)
         params = {name for name, p in module.network.named_parameters() if p.requires_grad}
         module.loaded = [f"network.{name}" for name in self.load_report_.loaded if name in params]
         return module
@@ -273,7 +275,7 @@ verbose
         scale: float,
         prepare: foundation.Prepare | None = None,
     ) -> ScaledNetwork:
-        """Return the network with input scaling and, for published weights, input conversion.
+        """Return the network with scaling of the input and, for published weights, conversion.
 
         ``network_params`` take precedence over ``defaults``.
         """
@@ -296,20 +298,21 @@ verbose
             for batch in windows.batches(64):
                 if (shape := batch.shape[1:]) != (fitted := (self.n_chans_, self.n_times_)):
                     raise ValueError(
-                        f"The windows of X have shape {shape} (channels, samples), but "
-                        f"NetworkClassifier was fitted on windows with shape {fitted}. Create "
-                        "windows with the same length and channels as in fit."
+                        f"X has windows of {shape[0]} channels and {shape[1]} samples, but "
+                        f"NetworkClassifier was fitted on windows of {fitted[0]} channels and "
+                        f"{fitted[1]} samples. Create windows with the same channels and the same "
+                        "length as in fit."
                     )
                 logits.append(module(torch.from_numpy(batch).to(module.scale.device)).cpu())
         return windows_estimator.check_finite(torch.cat(logits))
 
 
 class ScaledNetwork(torch.nn.Module):
-    """Network with input scaling: signals are divided by a constant, and converted if necessary.
+    """Network whose input is divided by a constant and, for published weights, converted.
 
-    A copy or a pickle stores the constructor arguments and the tensors, and rebuilds the network,
-    because torch cannot pickle the parametrized layers of some braindecode models. In a copy, no
-    layer is frozen.
+    A copy or a pickle contains the constructor arguments and the tensors, from which the network is
+    rebuilt, because torch cannot pickle the parametrized layers of some braindecode models. In a
+    copy, no layer is frozen.
 
     Parameters
     ----------
@@ -332,9 +335,10 @@ class ScaledNetwork(torch.nn.Module):
     ):
         super().__init__()
         self.constructor_arguments = (model_class, arguments, scale, prepare)
-        with warnings.catch_warnings():  # some models use defaults that braindecode deprecates
+        with warnings.catch_warnings():  # some models use defaults that braindecode has deprecated
             warnings.simplefilter("ignore", DeprecationWarning)
-            # Labram warns when a recording does not have all of its 128 channels.
+            # Labram issues a warning if the windows do not have all of the 128 channels of the
+            # model.
             warnings.filterwarnings("ignore", "Labram chs_info")
             self.network = model_class(**arguments).float()
         self.scale: torch.Tensor
@@ -345,7 +349,7 @@ class ScaledNetwork(torch.nn.Module):
         self.loaded: list[str] = []
 
     def train(self, mode: bool = True) -> ScaledNetwork:
-        """Set training mode; frozen layers remain in evaluation mode."""
+        """Set training or evaluation mode; frozen layers always remain in evaluation mode."""
         super().train(mode)
         if mode and self.loaded and not self.get_parameter(self.loaded[0]).requires_grad:
             self.network.eval()
@@ -367,8 +371,7 @@ class ScaledNetwork(torch.nn.Module):
 def _rebuild(
     constructor_arguments: tuple, tensors: dict[str, torch.Tensor], mode: bool
 ) -> ScaledNetwork:
-    # The initial weights are replaced below. Their initialization must not change the global
-    # random state.
+    # Do not change the global random state: the initial weights are replaced below.
     with computing.seeded(0):
         network = ScaledNetwork(*constructor_arguments)
     device = tensors["scale"].device
@@ -377,7 +380,7 @@ def _rebuild(
 
 
 def root_mean_square(windows: Windows) -> float:
-    """Return the root mean square of all samples of all windows; 1 when all samples are zero."""
+    """Return the root mean square of all samples of all windows, or 1 if all samples are zero."""
     squares = np.mean(
         [np.mean(window.astype(float) ** 2) for batch in windows.batches(64) for window in batch]
     )
@@ -388,7 +391,7 @@ def _model_class(network: str | type) -> type[torch.nn.Module]:
     model = getattr(braindecode.models, network, None) if isinstance(network, str) else network
     if not (isinstance(model, type) and issubclass(model, EEGModuleMixin)):
         raise ValueError(
-            f"network must be the name or the class of a braindecode model, got {network!r}. Pass, "
-            "for example, 'EEGNet'; see braindecode.models."
+            f"network must be the name or the class of a braindecode model, got {network!r}. Pass "
+            "a model in braindecode.models, such as 'EEGNet'."
         )
     return model

@@ -1,9 +1,9 @@
 """Adapt a linear classifier to a new subject: test-time adaptation, or calibration with labels.
 
-All functions take a fitted pipeline of a StandardScaler and a linear classifier, and features.
-Unlabeled windows are not used for gradient-based training. On EEG, such training often decreases
-the scores; methods without optimization decrease the scores less (Lee, Pradeepkumar and Sun 2026,
-arXiv:2604.16926).
+The functions adapt a fitted pipeline of a StandardScaler and a linear classifier to features of the
+subject. Unlabeled windows are not used for gradient-based training: on EEG, gradient-based
+test-time adaptation often decreases the scores, and methods without optimization decrease the
+scores less (Lee, Pradeepkumar and Sun 2026, arXiv:2604.16926).
 """
 
 import copy
@@ -22,33 +22,33 @@ from braindecode_pars.estimators import transformers
 from braindecode_pars.windows import Windows
 from braindecode_pars.windows.labels import cross_entropy_weights, label_of_unlabeled
 
-#: Minimum number of cross-validation folds over subjects for the search of the prior strength.
-#: With two folds, each fold could have a single training subject.
+#: Minimum number of cross-validation folds over subjects in the search for the prior strength. With
+#: two folds, each fold could have a single training subject.
 _MIN_FOLDS = 3
-#: Values of the prior strength that are searched.
+#: Values of the prior strength in the search.
 STRENGTHS = (30.0, 3.0, 0.3, 0.03, 0.003)
-#: Prior strength if it is not searched.
+#: Prior strength without a search.
 DEFAULT_STRENGTH = 0.3
 
-#: Numbers of labeled windows per class of a held-out subject, in the search.
+#: Numbers of labeled windows per class with which a held-out subject is calibrated in the search.
 _N_LABELED = (2, 8)
-#: Maximum number of held-out subjects per fold, in the search.
+#: Maximum number of held-out subjects per fold in the search.
 _N_SUBJECTS = 3
 
 
 def codes_to_adapt(
     estimator: Any, windows: Windows, labels: Any, *, is_centered: bool
 ) -> tuple[np.ndarray | None, tables.TestSubjectData]:
-    """Validate the windows of one new subject, and convert its labels to class indices.
+    """Validate the windows of one new subject, and convert their labels to class indices.
 
     Parameters
     ----------
     estimator : estimator
         Fitted classifier with ``classes_`` and ``unlabeled_label``.
     windows : Windows
-        Windows of the new subject, with labels unless ``labels`` is None.
+        Windows of the new subject. They contain the labels, unless ``labels`` is None.
     labels : Any
-        Labels as passed by the user; None for windows without labels.
+        Labels as passed by the user. None if no labels are used.
     is_centered : bool
         Whether ``fit`` centered the features. If True, the subject mean is estimated even if labels
         are passed.
@@ -56,20 +56,20 @@ def codes_to_adapt(
     Returns
     -------
     codes : ndarray of int, shape (n_windows,) | None
-        Class index of each window, -1 for unlabeled windows. None if ``labels`` is None.
+        Class index of each window, and -1 for unlabeled windows. None if ``labels`` is None.
     test_subject_data : TestSubjectData
-        Data of the subject that the adapted classifier uses.
+        Which data of the subject the adapted classifier uses.
 
     Raises
     ------
     ValueError
-        If the windows are of several subjects, the labels have fewer than two classes, or a label
-        is not a class of ``fit``.
+        If the windows belong to several subjects, if the labels contain fewer than two classes, or
+        if a label did not occur in ``fit``.
 
     Warns
     -----
     UserWarning
-        If the mean of the subject is estimated from fewer than ten windows.
+        If the subject mean is estimated from fewer than 10 windows.
     """
     subjects = set() if windows.groups is None else set(windows.groups.tolist())
     if len(subjects) > 1:
@@ -80,9 +80,9 @@ def codes_to_adapt(
         )
     if (is_centered or labels is None) and len(windows) < transformers.MIN_WINDOWS:
         checks.warn_user(
-            f"adapt estimates the subject mean from only {len(windows)} windows, which is "
-            f"imprecise; at least {transformers.MIN_WINDOWS} windows are recommended. Pass more "
-            "windows of the subject, with or without labels."
+            f"adapt estimates the subject mean from only {len(windows)} windows, so the estimate "
+            f"is imprecise. Pass at least {transformers.MIN_WINDOWS} windows of the subject, with "
+            "or without labels."
         )
     if labels is None:
         return None, tables.TestSubjectData.ALL_UNLABELED
@@ -93,9 +93,10 @@ def codes_to_adapt(
     if not present.keys() <= code_of.keys() or len(present.keys() - {unlabeled}) < 2:
         listing = checks.format_list([*map(repr, present)])
         raise ValueError(
-            f"adapt expects labels of at least two classes of fit, {classes}, and {unlabeled!r} "
-            f"for unlabeled windows, but labels contains {listing}. Correct the labels, or pass "
-            "labels=None."
+            "The labels passed to adapt must include at least two of the classes seen in fit "
+            f"({checks.format_list([*map(repr, classes)])}), and no other labels except "
+            f"{unlabeled!r} for unlabeled windows. Got: {listing}. Correct the labels or, to adapt "
+            "without labels, pass labels=None."
         )
     codes = np.array([code_of[label] for label in windows.labels.tolist()])
     return codes, tables.TestSubjectData.LABELED
@@ -110,30 +111,31 @@ def adapted(
     *,
     is_centered: bool,
 ) -> Pipeline:
-    """Return a copy of a classifier that is adapted to one subject.
+    """Return a copy of a linear classifier that is adapted to one subject.
 
     Parameters
     ----------
     estimator : estimator
         Fitted classifier with ``classes_`` and ``class_weight``.
     clf : Pipeline
-        StandardScaler and linear classifier of ``estimator``, which are not changed.
+        StandardScaler and linear classifier of ``estimator``. They are not changed.
     strength : float
-        As in :func:`ridge_towards`.
+        Strength of the shrinkage, as in :func:`ridge_towards`.
     features : ndarray, shape (n_windows, n_features)
-        Features of the windows of the subject. NaN is replaced by the mean.
+        Features of the windows of the subject. NaN values are replaced with the mean of the
+        feature.
     codes : ndarray of int, shape (n_windows,) | None
-        Class index of each window, -1 for unlabeled windows. If None, only the subject mean is
-        used.
+        Class index of each window, and -1 for unlabeled windows. If None, only the mean of the
+        features is adapted.
     is_centered : bool
-        Whether ``clf`` was fitted on centered features. If True, or if ``codes`` is None, the
-        mean of the training windows is replaced by the subject mean.
+        Whether ``clf`` was fitted on centered features. If True, or if ``codes`` is None, the mean
+        of the training windows is replaced with the subject mean.
     """
     scaler, linear = clf = copy.deepcopy(clf)
     if is_centered or codes is None:
         is_missing = np.isnan(features).all(axis=0)
         scaler.mean_ = np.where(is_missing, scaler.mean_, transformers.subject_mean(features))
-        if is_centered:  # the training mean of centered features does not estimate a subject mean
+        if is_centered:  # the mean of centered training features is no estimate of a subject mean
             linear.coef_[:, is_missing] = 0
     if codes is not None:
         scaled, known = np.nan_to_num(scaler.transform(features))[codes >= 0], codes[codes >= 0]
@@ -152,7 +154,7 @@ def ridge_towards(
     sample_weight: np.ndarray,
     strength: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Fit logistic regression with shrinkage toward given weights, instead of toward zero.
+    r"""Fit logistic regression with shrinkage toward the weights of the training subjects.
 
     Given the weights :math:`w_0` and the intercepts :math:`b_0` of the training subjects, the
     weights :math:`w` and intercepts :math:`b` of the new subject minimize
@@ -161,29 +163,31 @@ def ridge_towards(
         \sum_i v_i \, \ell(y_i, w x_i + b) + \frac{\lambda p}2 \lVert w - w_0 \rVert^2
         + \frac12 \lVert b - b_0 \rVert^2 ,
 
-    where p is the number of features and :math:`\ell` the log loss. The solution is the
-    maximum a posteriori estimate under a normal prior centered at :math:`(w_0, b_0)`. The change
-    of the weights is a linear combination of the feature vectors of the windows. It is therefore
-    optimized in the subspace of these vectors, with L-BFGS.
+    where :math:`x_i`, :math:`y_i` and :math:`v_i` are the features, the class and the weight of
+    window i, :math:`p` is the number of features, :math:`\ell` is the log loss, and :math:`\lambda`
+    is the strength of the shrinkage. The solution is the maximum a posteriori estimate under a
+    normal prior centered at :math:`(w_0, b_0)`. The difference :math:`w - w_0` is a linear
+    combination of the feature vectors of the windows. It is therefore optimized (with L-BFGS) in
+    the subspace of these vectors.
 
     Parameters
     ----------
     coef, intercept : ndarray, shape (n_outputs, n_features) and (n_outputs,)
-        Weights and intercepts of the training subjects, in the format of scikit-learn: one output
-        for two classes.
+        Weights and intercepts of the training subjects, in the format of scikit-learn: a single
+        output if there are two classes.
     features : ndarray, shape (n_windows, n_features)
         Standardized features of the labeled windows of the new subject.
     codes : ndarray of int, shape (n_windows,)
         Class index of each window.
     sample_weight : ndarray, shape (n_windows,)
-        Weights :math:`v` of the windows.
+        Weights :math:`v_i` of the windows.
     strength : float
         Strength :math:`\lambda` of the shrinkage.
 
     Returns
     -------
     coef, intercept : ndarray
-        Weights and intercepts of the new subject, in the same shapes.
+        Weights and intercepts of the new subject, with the shapes of the arguments.
 
     Examples
     --------
@@ -192,7 +196,7 @@ def ridge_towards(
     >>> coef, intercept = np.array([[1.0, 0.0]]), np.zeros(1)
     >>> x, codes = np.array([[-1.0, 1.0], [1.0, -1.0]]), np.array([0, 1])
     >>> adapted, _ = ridge_towards(coef, intercept, x, codes, np.ones(2), 1.0)
-    >>> adapted.round(2).tolist()  # the second feature has a negative weight in this subject
+    >>> adapted.round(2).tolist()  # the second feature has a negative weight for this subject
     [[1.2, -0.2]]
     """
     n_outputs = len(coef)
@@ -206,7 +210,7 @@ def ridge_towards(
         logits = _logits_of_all_classes(
             initial_logits + projected @ change[:, :-1].T + change[:, -1]
         )
-        # SciPy's log_softmax is slow for few windows.
+        # SciPy's log_softmax is slow if there are only a few windows.
         logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
         losses = -(targets * logs).sum(axis=1)
         slopes = sample_weight[:, None] * (np.exp(logs) - targets)[:, -n_outputs:]
@@ -229,13 +233,14 @@ def chosen_strength(
 ) -> float:
     """Return the prior strength with the highest balanced accuracy on held-out subjects.
 
-    In each fold, the classifier is calibrated to up to three held-out subjects, and predicts their
-    remaining windows. It is calibrated with the labels of the first 2 windows per class, and again
-    with the first 8. Among prior strengths with equal scores, the largest is selected.
+    In each fold, a classifier is calibrated to each of up to three held-out subjects, and predicts
+    the remaining windows of the subject. It is calibrated with the labels of the first 2 windows
+    per class, and again with the labels of the first 8 windows per class. Among prior strengths
+    with equal scores, the largest is selected.
 
-    The criterion is balanced accuracy instead of log loss. If regularization made the weights
-    small, a weak prior enlarges them. This can decrease the log loss although the accuracy also
-    decreases.
+    The criterion is balanced accuracy instead of log loss, for this reason: if the weights are
+    small because of regularization, a weak prior increases them, which can decrease (improve) the
+    log loss even if it decreases the accuracy.
 
     Parameters
     ----------
@@ -247,7 +252,7 @@ def chosen_strength(
         Training windows, whose labels are class indices.
     folds : iterable of tuple
         Indices of the training and the held-out windows of each fold. With fewer than three folds,
-        the default is returned.
+        the default strength of 0.3 is returned.
     """
     scores, codes, subjects = [], windows.labels, np.asarray(windows.groups)
     folds = list(folds)
@@ -272,7 +277,7 @@ def chosen_strength(
 
 
 def _logits_of_all_classes(outputs: np.ndarray) -> np.ndarray:
-    """Return one logit per class; a single output is the logit of the second of two classes."""
+    """Return one logit per class. A single output is the logit of the second of two classes."""
     return np.hstack([np.zeros_like(outputs), outputs]) if outputs.shape[1] == 1 else outputs
 
 

@@ -12,11 +12,12 @@ class RiemannianCentering(SubjectCentering):
     r"""Riemannian recentering: recenter and rescale the covariances of each subject (transductive).
 
     Let :math:`M` be the Riemannian mean of the covariances :math:`C_i` of a subject. Each
-    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}`. If ``rescale`` is True, all results of the
-    subject are then raised to a common power, for which their mean squared distance from the
-    identity is 1. The computations are the same as in pyRiemann.
+    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}` (recentering). If ``rescale`` is True, the
+    recentered covariances of the subject are then raised to a common power, such that their mean
+    squared distance from the identity is 1 (rescaling). The computations are the same as in
+    pyRiemann.
 
-    Use this transformer before the tangent space, as in
+    Use this transformer before the Riemannian tangent space, as in
     ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``.
 
     **This method is transductive.** Each prediction also uses the other windows of the test
@@ -30,7 +31,7 @@ class RiemannianCentering(SubjectCentering):
     min_windows : int
         Minimum number of windows per subject.
     rescale : bool
-        Whether to rescale the covariances after recentering.
+        Whether to rescale the covariances of each subject after recentering.
 
     Attributes
     ----------

@@ -22,22 +22,24 @@ from braindecode_pars.windows.transitions import Transitions
 class HMMSmoothing(LabelPredictor):
     """Smooth predictions of consecutive windows with a hidden Markov model (transductive).
 
-    Use it for labels with temporal structure, such as sleep stages. The transition probabilities
-    between labels are estimated in ``fit``, see
+    Use it for labels with temporal structure, such as sleep stages. ``fit`` estimates the
+    transition probabilities between the labels of consecutive windows, see
     :class:`~braindecode_pars.windows.transitions.Transitions`. To compare predictions with and
-    without smoothing in a protocol, pass both estimators:
-    ``{"log band power": probe, "log band power, smoothed": HMMSmoothing(probe)}``.
+    without smoothing in an evaluation protocol such as
+    :func:`~braindecode_pars.evaluation.compare`, pass both estimators: ``{"log band power": probe,
+    "log band power, smoothed": HMMSmoothing(probe)}``.
 
     **This method is transductive.** Each prediction also uses the previous and the following
-    windows of the recording, without their labels. Compare scores only with methods that use the
-    same data.
+    windows of the recording, without their labels. Compare the scores only with scores of methods
+    that use the same data of the test subjects.
 
     Parameters
     ----------
     classifier : classifier
         Required: a classifier of windows with ``predict_proba``, or a pipeline. A clone is fitted.
-        The class prior of its probabilities is derived from its ``class_weight`` or, in a
-        pipeline, from the ``class_weight`` of the last step that has this parameter.
+        The prior class probabilities, which are implicit in the predicted probabilities, are
+        derived from the ``class_weight`` of the classifier or, in a pipeline, from the
+        ``class_weight`` of the last step that has this parameter.
 
     Attributes
     ----------
@@ -48,14 +50,14 @@ class HMMSmoothing(LabelPredictor):
     transitions_ : Transitions
         Transition probabilities between the labels of consecutive windows of ``fit``.
     test_subject_data_ : TestSubjectData
-        Data of the test subject that a prediction uses in addition to the predicted window.
+        Which data of the test subject a prediction uses in addition to the window itself.
 
     Notes
     -----
     Consecutive windows form a segment, which ends at the end of a recording or at a gap between
     two windows. Each segment is smoothed separately. If the order of the labels is fixed by the
-    experimental design, for example if a task alternates with rest, smoothing predicts labels
-    from this order: the scores then reflect the design, and not brain activity.
+    experimental design, for example if a task alternates with rest, smoothing can predict labels
+    from this order. The scores then reflect the design instead of brain activity.
 
     Examples
     --------
@@ -83,8 +85,8 @@ class HMMSmoothing(LabelPredictor):
         Parameters
         ----------
         X : windows
-            Windows with known start and stop samples in a recording: a braindecode dataset, the X
-            of ``as_sklearn``, or windows of a SignalStore.
+            Windows with known start and stop samples in their recordings: a braindecode dataset,
+            the X of ``as_sklearn``, or windows of a SignalStore.
         y : array-like, shape (n_windows,) | None
             Labels. If None, the labels of the dataset are used.
 
@@ -96,8 +98,8 @@ class HMMSmoothing(LabelPredictor):
         Raises
         ------
         ValueError
-            If the position of a window in its recording is unknown, as in arrays. If there are no
-            consecutive labeled windows. Errors of the classifier are also raised.
+            If the position of a window in the recording is unknown, as in arrays, or if there are
+            no consecutive labeled windows. Errors of the classifier are also raised.
         """
         windows = convert.as_windows(X, y)
         _check_places(windows)
@@ -110,16 +112,16 @@ class HMMSmoothing(LabelPredictor):
             transitions = Transitions.of(labeled, self.classes_, class_weight)
             if transitions is None:
                 raise ValueError(
-                    "HMMSmoothing estimates transitions from consecutive labeled windows, but X "
-                    "contains no consecutive labeled windows. Pass labeled windows that start "
-                    "where the previous window stops."
+                    "HMMSmoothing estimates transition probabilities from consecutive labeled "
+                    "windows, but X contains no consecutive labeled windows. Pass labeled windows "
+                    "that start where the previous window of the recording stops."
                 )
             self.transitions_ = transitions
         return self
 
     @property
     def unlabeled_label(self) -> Any:
-        """Label that marks unlabeled windows, as in the classifier."""
+        """Label that marks unlabeled windows: the parameter of the classifier."""
         return parameter_of_last("unlabeled_label", self.classifier)
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -136,9 +138,9 @@ class HMMSmoothing(LabelPredictor):
 def _check_places(windows: Windows) -> None:
     if (windows.table["stop"] < 0).any():
         raise ValueError(
-            "HMMSmoothing requires the start and stop sample of every window in its recording, "
-            "which arrays, lists and Epochs do not contain. Pass a braindecode dataset, or the X "
-            "of as_sklearn."
+            "HMMSmoothing requires the start and stop sample of every window in the recording, "
+            "which arrays, lists and mne.Epochs do not contain. Pass a braindecode dataset, or the "
+            "X that as_sklearn returns."
         )
 
 
@@ -151,8 +153,8 @@ def _segments(windows: Windows) -> list[np.ndarray]:
     gaps[table["recording"].diff() != 0] = np.inf
     if (gaps < 0).any():
         raise ValueError(
-            "HMMSmoothing requires non-overlapping windows, but windows of a recording overlap. "
-            "Create the windows without overlap."
+            "HMMSmoothing requires windows that do not overlap, but X contains overlapping windows "
+            "of a recording. Create the windows without overlap."
         )
     segments = table.groupby((gaps != 0).cumsum()).groups.values()
     return [rows.to_numpy() for rows in segments]

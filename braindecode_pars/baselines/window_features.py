@@ -1,8 +1,8 @@
 """Window features for baselines: band power, covariance, amplitude, hand-crafted features.
 
-The transformers compute log band power, log amplitudes, low-frequency amplitudes, spatial
-covariances for Riemannian classifiers, and the hand-crafted features that
-:class:`~braindecode_pars.pretext.SignalFeatures` predicts. All features are computed in batches.
+The scikit-learn transformers in this module compute log band power, log amplitudes, low-frequency
+amplitudes, spatial covariances for Riemannian classifiers, and the hand-crafted features that the
+pretext task :class:`~braindecode_pars.pretext.SignalFeatures` predicts.
 """
 
 from abc import abstractmethod
@@ -23,8 +23,9 @@ from braindecode_pars.pretext import features as classical
 from braindecode_pars.tokens import instance_norm
 from braindecode_pars.windows import Windows, amplitudes, convert, picking
 
-#: Lower and upper edges of the bands of :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz.
-#: Sigma is the band of sleep spindles. Alpha is also the band of the sensorimotor rhythm.
+#: Lower and upper edges of the frequency bands of
+#: :class:`~braindecode_pars.evaluation.LogBandPower`, in Hz. Sigma is the band of sleep spindles.
+#: Alpha is also the band of the sensorimotor rhythm.
 BANDS = {
     "delta": (0.5, 4.0),
     "theta": (4.0, 8.0),
@@ -38,10 +39,10 @@ BANDS = {
 
 @dataclass(eq=False, repr=False)
 class WindowFeatures(TransformerMixin, BaseEstimator):
-    """Base class of transformers that compute the features of each window separately.
+    """Base class of transformers that compute the features of each window independently.
 
-    A subclass implements ``measure``, which computes the features of a batch. A subclass may have
-    additional parameters.
+    A subclass implements ``measure``, which computes the features of a batch of windows. A subclass
+    may have additional parameters.
     """
 
     sfreq: float | None = None
@@ -49,19 +50,19 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
     channels: list[str] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the channels of the windows; the features have no other fitted parameters.
+        """Store the channels of the windows. Nothing else is fitted.
 
         Parameters
         ----------
         X : windows
-            Windows whose channels :meth:`transform` will use. At most one window is read.
+            Windows with the channels that :meth:`transform` will use. At most one window is read.
         y : Any
             Not used, present for API consistency.
 
         Returns
         -------
         estimator
-            The transformer itself.
+            The fitted transformer itself.
 
         Raises
         ------
@@ -73,13 +74,13 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         self._remember(windows)
-        # Arrays have no channel names; the first window determines the number of channels.
+        # Arrays have no channel names, so the first window determines the number of channels.
         n_chans, self.n_times_ = windows[0].shape
         self.n_chans_ = n_chans if self.chs_info_ is None else len(self.chs_info_)
         return self
 
     def _remember(self, windows: Windows) -> None:
-        """Store the attributes of the windows of ``fit`` that ``transform`` needs."""
+        """Store the attributes of the windows of ``fit`` that ``transform`` requires."""
         self.chs_info_ = picking.pick_for_fit(windows, self.channels).chs_info
 
     def transform(self, X: Any) -> np.ndarray:
@@ -88,9 +89,9 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            Windows of the same shape. Channels are matched by name to the channels of :meth:`fit`.
-            Only windows without channel names, such as arrays, can be transformed without calling
-            :meth:`fit`.
+            Windows, all with the same shape. Channels are matched by name to the channels of
+            :meth:`fit`. If the windows have no channel names, as in arrays, :meth:`fit` need not be
+            called before.
 
         Returns
         -------
@@ -104,8 +105,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
         TypeError
             If a parameter has the wrong type.
         ValueError
-            If a parameter is out of range. If there are no windows. If the sampling rate is
-            required but unknown. If windows differ in shape, are too short or contain NaN. If a
+            If a parameter is out of range, if there are no windows, if the sampling rate is
+            required but unknown, if windows differ in shape, are too short or contain NaN, or if a
             channel of :meth:`fit` is missing.
         """
         windows_estimator.check_estimator(self)
@@ -118,7 +119,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
             n_chans, n_times = windows[0].shape
             windows_estimator.check_n_chans(self, n_chans)
             windows_estimator.warn_of_length(self, n_times)
-        # Everything that determines the features of a window, apart from the window
+        # The key contains everything, except for the window, that determines the features of a
+        # window.
         names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
         key = (type(self), repr(sorted(self.get_params().items())), names, windows.sfreq)
         measured = windows_estimator.computed_once(lambda: key, windows, self._measure_windows)
@@ -139,7 +141,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
 
 
 def known_rate(sfreq: float | None) -> float:
-    """Return the sampling rate in Hz.
+    """Return the sampling rate in Hz, and check that it is known.
 
     Raises
     ------
@@ -147,17 +149,17 @@ def known_rate(sfreq: float | None) -> float:
         If ``sfreq`` is None.
     """
     if sfreq is None:
-        raise ValueError("The sampling rate of the windows is unknown. Pass sfreq, in Hz.")
+        raise ValueError("The sampling rate of the windows is unknown. Pass it as sfreq, in Hz.")
     return sfreq
 
 
 class NamedFeatures(WindowFeatures):
-    """Base class of features of single channels; ``features_`` contains the feature names."""
+    """Base class of features of single channels, whose names are in ``features_``."""
 
     features_: list[str]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the column names of ``transform``, such as ``C3_slope``.
+        """Return the names of the columns that ``transform`` returns, such as ``C3_slope``.
 
         Channels without names are called ``channel0``, ``channel1``, ...
 
@@ -181,24 +183,26 @@ class NamedFeatures(WindowFeatures):
 
 @dataclass(eq=False, repr=False)
 class LogBandPower(NamedFeatures):
-    """Log band power: absolute and relative power in seven frequency bands, for each channel.
+    """Log band power: absolute and relative power of each channel in seven frequency bands.
 
     The power is estimated with Welch's method. With a linear classifier, as in
-    ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``, these features are
-    a standard baseline for pretrained encoders. Relative power does not depend on the gain of a
-    channel or subject. The input of PARS does not depend on the gain either, because of instance
-    normalization. The bands are :data:`~braindecode_pars.baselines.window_features.BANDS`, from
-    0.5 to 45 Hz. Bands with an upper edge above half the sampling rate are excluded.
+    ``make_pipeline(LogBandPower(), StandardScaler(), LogisticRegression())``, these features are a
+    standard baseline for pretrained encoders. Relative power does not depend on the gain of a
+    channel or a recording. (The input of the PARS encoder does not depend on the gain either,
+    because the signals are normalized.) The frequency bands, from 0.5 to 45 Hz, are in
+    :data:`~braindecode_pars.baselines.window_features.BANDS`. Bands with an upper edge above half
+    the sampling rate are excluded.
 
     Parameters
     ----------
     sfreq : float | None
         Sampling rate in Hz. Required if the windows do not contain the sampling rate.
     segment_seconds : float
-        Length of the segments of Welch's method in seconds.
+        Length in seconds of the segments in Welch's method.
     power : "both" | "absolute" | "relative"
-        ``"absolute"``: power in each band, in the squared unit of the signal. ``"relative"``:
-        absolute power divided by the sum of the absolute powers of all bands. ``"both"``: both.
+        Which powers are computed. ``"absolute"``: power in each band, in the squared unit of the
+        signal. ``"relative"``: absolute power divided by the sum of the absolute powers of all
+        bands. ``"both"``: absolute and relative power.
     channels : list of str | None
         Names of the channels to use, in this order. If None, all EEG channels that are not marked
         as bad are used. If recordings have different channels, the channels shared by all
@@ -207,17 +211,18 @@ class LogBandPower(NamedFeatures):
     Attributes
     ----------
     chs_info_ : list of dict | None
-        Channels of the windows of ``fit``, as in ``mne.Info["chs"]``; None if unknown.
-        :meth:`transform` picks these channels by name.
+        Channels seen in ``fit``, as in ``mne.Info["chs"]``. :meth:`transform` picks these channels
+        by name. None if the channels are unknown.
     bands_ : dict of str to tuple
-        Bands up to half the sampling rate of ``fit``.
+        Lower and upper edge in Hz of each frequency band that is used, by name. These are the bands
+        up to half the sampling rate of the windows of ``fit``.
 
     Notes
     -----
-    The features are natural logarithms. The columns are ordered by channel. The columns of a
-    channel are the absolute powers, then the relative powers, both in the order of the bands. In a
-    flat channel, the absolute power is replaced by the smallest positive float32, and the relative
-    power is the same in all bands.
+    The features are natural logarithms of the powers. The columns are ordered by channel. The
+    columns of a channel are the absolute powers, then the relative powers, both in the order of the
+    bands. In a flat channel, the absolute power is replaced with the smallest positive float32, and
+    the relative power is the same in all bands.
 
     Examples
     --------
@@ -249,13 +254,13 @@ class LogBandPower(NamedFeatures):
             inside = (frequencies >= low) & (frequencies <= high)
             if inside.sum() < 2:  # the integral requires two frequencies
                 raise ValueError(
-                    f"The frequency resolution of segments of {segment / sfreq:g} s is too low for "
-                    f"the band {name} ({low:g} to {high:g} Hz). Use windows of at least 2 s and "
-                    "segment_seconds of at least 2."
+                    f"With segments of {segment / sfreq:g} s, the frequency resolution is too low "
+                    f"for the band {name} ({low:g} to {high:g} Hz). Use windows of at least 2 s, "
+                    "and segment_seconds of at least 2."
                 )
             powers_of_bands.append(trapezoid(density[..., inside], frequencies[inside]))
         absolute = np.stack(powers_of_bands, axis=-1)  # (n_windows, n_chans, n_bands)
-        # A flat channel has no power; its relative power is set to the same value in all bands.
+        # A flat channel has no power. Set its relative power to the same value in all bands.
         total = absolute.sum(axis=-1, keepdims=True)
         equal = np.full_like(absolute, 1 / len(bands))
         relative = np.divide(absolute, total, out=equal, where=total > 0)
@@ -266,27 +271,26 @@ class LogBandPower(NamedFeatures):
 
 
 def _bands_at(sfreq: float) -> dict[str, tuple[float, float]]:
-    """Return the bands up to half a sampling rate in Hz."""
+    """Return the bands with an upper edge of at most half the sampling rate in Hz."""
     return {name: edges for name, edges in BANDS.items() if edges[1] <= sfreq / 2}
 
 
 def _warn_of_bands(owner: NamedFeatures, excluded: list[str], sfreq: float) -> None:
-    """Warn about bands that are excluded because of the sampling rate in Hz."""
+    """Warn of bands that are excluded because of the sampling rate in Hz."""
     if excluded:
         checks.warn_user(
-            f"{type(owner).__name__} excludes the bands {checks.format_list(excluded)}, because "
-            f"windows with a sampling rate of {sfreq:g} Hz contain no frequencies above "
-            f"{sfreq / 2:g} Hz. Use a higher sampling rate to include these bands."
+            f"{type(owner).__name__} excludes the frequency bands {checks.format_list(excluded)}, "
+            f"because windows sampled at {sfreq:g} Hz contain no frequencies above {sfreq / 2:g} "
+            "Hz. To include these bands, use a higher sampling rate."
         )
 
 
 def _check_bands(owner: NamedFeatures, bands: Any, fitted: Any, sfreq: float) -> None:
-    """Check that the bands at a sampling rate in Hz are the bands of ``fit``."""
+    """Check that the bands at the sampling rate in Hz are the same as the bands in ``fit``."""
     if bands != fitted:
         raise ValueError(
-            f"X has a sampling rate of {sfreq:g} Hz, at which the frequency bands of "
-            f"{type(owner).__name__} differ from the bands of fit. Resample all recordings to the "
-            "same sampling rate."
+            f"X is sampled at {sfreq:g} Hz. At this rate, {type(owner).__name__} uses different "
+            "frequency bands than in fit. Resample all recordings to the same sampling rate."
         )
 
 
@@ -295,10 +299,10 @@ class SpatialCovariance(WindowFeatures):
     """Spatial covariance of the channels of each window, with shrinkage.
 
     With the Riemannian tangent space of pyRiemann, as in ``make_pipeline(SpatialCovariance(),
-    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, the covariance is a strong
-    baseline in many benchmarks of brain-computer interfaces (Barachant et al. 2012). Unlike
-    :class:`LogBandPower`, the covariance contains the power of every linear combination of
-    channels, but only in a single frequency band.
+    pyriemann.tangentspace.TangentSpace(), LogisticRegression())``, the spatial covariance is a
+    strong baseline in many benchmarks of brain-computer interfaces (Barachant et al. 2012). In
+    contrast to :class:`LogBandPower`, the covariance determines the power of every linear
+    combination of channels, but only in a single frequency band.
 
     The covariance is shrunk toward a multiple of the identity with oracle approximating shrinkage
     (OAS; Chen et al. 2010). It is therefore positive definite even with fewer samples than
@@ -307,14 +311,14 @@ class SpatialCovariance(WindowFeatures):
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz, for ``band``. Required if the windows do not contain the sampling
-        rate.
+        Sampling rate in Hz. Required only if ``band`` is set and the windows do not contain the
+        sampling rate.
     band : tuple of float | None
         Lower and upper edge in Hz of a band-pass filter (Butterworth of order 4, forward and
         backward), such as (8, 30) for motor imagery. Each window is filtered separately, which
-        distorts its ends: a quarter of a second at each end for the band (8, 30). If possible,
-        filter the recordings before creating windows instead. If None, the windows are not
-        filtered.
+        distorts the signal at both ends of the window: a quarter of a second at each end with the
+        band (8, 30). If possible, set ``band=None`` and filter the recordings before creating
+        windows. If None, the windows are not filtered.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -325,8 +329,8 @@ class SpatialCovariance(WindowFeatures):
 
     Notes
     -----
-    The smallest positive float32 times the identity is added to every covariance, so that the
-    covariance of a window of zeros is also positive definite.
+    The identity matrix, multiplied by the smallest positive float32, is added to every covariance,
+    so that the covariance of a window of zeros is also positive definite.
 
     References
     ----------
@@ -373,8 +377,9 @@ class LogAmplitude(NamedFeatures):
     .. math::
         \log s_c \quad\text{and}\quad \log s_c - \frac1C \sum_{k=1}^C \log s_k .
 
-    The features do not depend on the waveform or on frequencies. If a method does not score higher
-    than a linear classifier on these features, its scores may be explained by amplitude alone.
+    The features do not depend on the waveform or on the frequencies of the signal. If a method does
+    not score higher than a linear classifier on these features, the scores of the method may be
+    explained by amplitude alone.
 
     Parameters
     ----------
@@ -391,7 +396,7 @@ class LogAmplitude(NamedFeatures):
     Notes
     -----
     The columns are ordered by channel, with two features per channel. The standard deviation of a
-    flat channel is replaced by the smallest positive float32.
+    flat channel is replaced with the smallest positive float32.
 
     Examples
     --------
@@ -422,7 +427,8 @@ class LowFrequencyAmplitude(NamedFeatures):
     at frontal electrodes. With linear discriminant analysis
     (``LinearProbe(LowFrequencyAmplitude(), classifier="lda")``), these features indicate how well
     the classes can be distinguished by low-frequency activity alone. If a method does not score
-    higher than this classifier, its scores may be explained by low-frequency activity.
+    higher than this classifier, the scores of the method may be explained by low-frequency activity
+    alone.
 
     Parameters
     ----------
@@ -432,9 +438,9 @@ class LowFrequencyAmplitude(NamedFeatures):
         Length of the segments in seconds. An incomplete segment at the end of a window is not
         used. A window that is shorter than a segment is a single segment.
     channels : list of str | None
-        Names of the channels to use, in this order. If None, the frontal channels (Fp1, Fp2, F7,
-        F8) that are shared by all recordings are used, in any spelling (``Fp1.``, ``EEG FP1-REF``).
-        In windows without channel names, all channels are used.
+        Names of the channels to use, in this order. If None, the frontal channels (Fp1, Fp2, F7 and
+        F8) that are shared by all recordings are used. Other spellings, such as ``Fp1.`` or ``EEG
+        FP1-REF``, are recognized. If the windows have no channel names, all channels are used.
 
     Attributes
     ----------
@@ -443,8 +449,8 @@ class LowFrequencyAmplitude(NamedFeatures):
 
     Notes
     -----
-    The columns are ordered by channel, and by time within a channel. They have the unit of the
-    signal and include the constant offset of a window. High-pass filtering the recordings
+    The columns are ordered by channel, and by time within a channel. The features have the unit of
+    the signal and include the constant offset of the window. High-pass filtering of the recordings
     attenuates these features.
 
     Examples
@@ -462,14 +468,14 @@ class LowFrequencyAmplitude(NamedFeatures):
     def _remember(self, windows: Windows) -> None:
         channels = self.channels
         if channels is None:
-            with checks.quiet():  # recordings may differ in channels that are not frontal
+            with checks.quiet():  # recordings may differ in channels that are not used here
                 shared = picking.pick_for_fit(windows).chs_info or []
             names = [ch["ch_name"] for ch in shared]
             positions = channel_names.match_channels(FRONTAL, names)
             channels = [names[i] for i in positions if i is not None] or None
             if names and not channels:
                 raise ValueError(
-                    "LowFrequencyAmplitude requires at least one of the channels "
+                    "LowFrequencyAmplitude requires at least one of the frontal channels "
                     f"{', '.join(FRONTAL)} that is present in all recordings and not marked as "
                     "bad, but the channels shared by all recordings are "
                     f"{checks.format_list(names)}. Pass the channels to use with channels=[...]."
@@ -492,8 +498,8 @@ class LowFrequencyAmplitude(NamedFeatures):
         return means.reshape(len(batch), -1)
 
 
-#: Names of the features that the functions in ``pretext.features.FEATURES`` return, without the
-#: names of the band features.
+#: Names of the features that the functions in ``pretext.features.FEATURES`` return, except for the
+#: function that computes the features of frequency bands.
 _NAMES = {
     "trend": ("slope", "curvature"),
     "aperiodic": ("exponent",),
@@ -502,7 +508,7 @@ _NAMES = {
     "shape": ("kurtosis", "skewness", "line_length"),
 }
 
-#: Number of signals (channels of windows) per batch. It limits the memory used for the spectra.
+#: Number of signals (channels of windows) per batch, which limits the memory for the spectra.
 _BATCH_SIZE = 1024
 
 
@@ -510,22 +516,29 @@ _BATCH_SIZE = 1024
 class ChannelFeatures(NamedFeatures):
     """Hand-crafted features of each channel: 31 common descriptors of normalized EEG signals.
 
-    The features are slope and curvature; mean, standard deviation and change of the log power in
-    seven bands; aperiodic exponent; frequency and height of the alpha peak; Hjorth mobility and
-    complexity; kurtosis, skewness and line length. In the pretext task
-    :class:`~braindecode_pars.pretext.SignalFeatures`, an encoder learns to predict these features
-    (:data:`~braindecode_pars.pretext.features.FEATURES`). With a linear classifier, these features
-    are the baseline for such an encoder.
+    The features of a channel are
+
+    - slope and curvature;
+    - mean, standard deviation and change of the log power in seven frequency bands;
+    - aperiodic exponent;
+    - frequency and height of the alpha peak;
+    - Hjorth mobility and complexity;
+    - kurtosis, skewness and line length.
+
+    In the pretext task :class:`~braindecode_pars.pretext.SignalFeatures`, an encoder learns to
+    predict these features (:data:`~braindecode_pars.pretext.features.FEATURES`). With a linear
+    classifier, these features are therefore the baseline for an encoder that was pretrained with
+    this task.
 
     Each channel of a window is first normalized to mean 0 and variance 1, like the input of an
-    encoder. The features are therefore independent of the gain and of the amplitude.
+    encoder. The features therefore do not depend on the gain or the amplitude.
 
     Parameters
     ----------
     sfreq : float | None
-        Sampling rate in Hz, at least 30. Required if the windows do not contain the sampling rate.
-        At sampling rates below 90 Hz, bands with an upper edge above half the sampling rate are
-        excluded.
+        Sampling rate in Hz, which must be at least 30. Required if the windows do not contain the
+        sampling rate. At sampling rates below 90 Hz, frequency bands with an upper edge above half
+        the sampling rate are excluded.
     channels : list of str | None
         As in :class:`LogBandPower`.
 
@@ -534,14 +547,14 @@ class ChannelFeatures(NamedFeatures):
     chs_info_ : list of dict | None
         As in :class:`LogBandPower`.
     n_chans_ : int
-        Number of channels of the windows of ``fit``.
+        Number of channels in the windows of ``fit``.
     features_ : list of str
         Names of the features of a channel.
 
     Notes
     -----
-    The columns are ordered by channel. Windows must have a length of at least two seconds. The
-    features of a flat channel are finite.
+    The columns are ordered by channel. Windows must be at least two seconds long. The features of a
+    flat channel are finite.
 
     Examples
     --------
@@ -574,7 +587,7 @@ class ChannelFeatures(NamedFeatures):
 
 
 def _features_at(sfreq: float) -> list[str]:
-    """Return the names of the features of a channel, for the bands up to half a rate in Hz."""
+    """Return the names of the features of a channel at a sampling rate in Hz."""
     bands = [f"{low:g}-{high:g}Hz" for low, high in classical.BANDS if high <= sfreq / 2]
     parts = ("power", "power_sd", "power_change")
     names = {**_NAMES, "bands": [f"{part}_{band}" for band in bands for part in parts]}

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: pretraining, then classification, regression or embedding."""
+"""scikit-learn estimators: PARS models, baselines, and subject-wise centering or alignment."""
 
 from typing import TYPE_CHECKING
 

@@ -34,11 +34,12 @@ def add_channel_noise(
 
 
 class ChannelNoise(Transform):
-    """Augmentation: Gaussian noise on random channels (paper, appendix A.3, dataset EESM17).
+    """Augmentation that adds Gaussian noise to random channels.
 
     The standard deviation of the noise is proportional to the standard deviation of the channel.
-    The paper specifies neither the proportion of channels nor the amplitude of the noise; the
-    defaults are choices of this package. Use it as
+    The paper (Sandino et al. 2025, appendix A.3) uses this augmentation for the dataset EESM17. It
+    specifies neither the proportion of channels nor the amplitude of the noise; the defaults are
+    choices of this package. To use this augmentation in fine-tuning, pass
     ``PARSClassifier(augmentation=ChannelNoise())``.
 
     Parameters
@@ -52,7 +53,8 @@ class ChannelNoise(Transform):
         Standard deviation of the noise, as a multiple of the standard deviation of the channel in
         the window.
     random_state : int | numpy.random.RandomState | None
-        Seed or random number generator. PARSClassifier replaces it by its own ``random_state``.
+        Seed or random number generator. In an estimator such as PARSClassifier, the
+        ``random_state`` of the estimator is used instead.
 
     Raises
     ------
@@ -90,20 +92,20 @@ class ChannelNoise(Transform):
         return dict(channel_probability=self.channel_probability, std=self.std, rng=self.rng)
 
 
-#: Probability of a transform that is specified by name, if the transform has no default.
+#: Probability of applying a transform that is specified by name, if the transform has no default.
 _DEFAULT_PROBABILITY = 0.5
 
 
 def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
-    """Create augmentation transforms by name, for ``PARSClassifier(augmentation=...)``.
+    """Create the transforms that the argument ``augmentation`` of an estimator specifies.
 
     Parameters
     ----------
     augmentation : str | dict | braindecode Transform | list of these | None
-        ``"ChannelNoise"`` (:class:`ChannelNoise`) or the name of a transform in
+        One of: ``"ChannelNoise"`` (:class:`ChannelNoise`); the name of a transform in
         ``braindecode.augmentation``; a dict with the ``name`` and the arguments of a transform; or
-        a transform, which is returned unchanged. If a transform has no default ``probability``,
-        0.5 is used.
+        a transform, which is returned unchanged. If a transform has no default ``probability`` and
+        none is passed, 0.5 is used.
 
     Returns
     -------
@@ -113,10 +115,11 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     Raises
     ------
     TypeError
-        If an entry has another type, if arguments are missing or unknown, or if a transform is a
-        Mixup, which mixes the labels of windows.
+        If ``augmentation``, or an entry of a list, has none of these types; if arguments of a
+        transform are missing or unknown; or if a transform is a Mixup, which is not supported
+        because it mixes the labels of windows.
     ValueError
-        If a name is unknown or not supported, such as ``"Mixup"``.
+        If the name of a transform is unknown or not supported, such as ``"Mixup"``.
 
     Examples
     --------
@@ -139,8 +142,9 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
         is_transform = isinstance(transform, type) and issubclass(transform, Transform)
         if not is_transform or issubclass(transform, Mixup):
             raise ValueError(
-                f"Unknown augmentation {name!r}. Use 'ChannelNoise', or the name of a transform in "
-                "braindecode.augmentation."
+                f"Unknown or unsupported augmentation {name!r}. Use 'ChannelNoise', or the name of "
+                "a transform in braindecode.augmentation (except Mixup, which mixes the labels of "
+                "windows)."
             )
         probability = inspect.signature(transform).parameters.get("probability")
         if probability is not None and probability.default is probability.empty:
@@ -149,12 +153,13 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     if not isinstance(augmentation, Transform):
         raise TypeError(
             "augmentation must be a braindecode transform, the name of a transform, a dict with "
-            f"name and arguments, a list of these, or None, got {augmentation!r}."
+            "the name and the arguments of a transform, a list of these, or None, got "
+            f"{augmentation!r}."
         )
     # A Compose contains other transforms.
     if any(isinstance(part, Mixup) for part in augmentation.modules()):
         raise TypeError(
-            "augmentation contains Mixup, which is not supported because it mixes labels. Remove "
-            "it."
+            "augmentation contains Mixup, which is not supported because it mixes the labels of "
+            "windows. Remove Mixup."
         )
     return augmentation

@@ -77,7 +77,8 @@ class EncoderEstimator(BaseEstimator):
         Parameters
         ----------
         X : windows
-            As in ``fit``. Their sampling rate determines the size of a patch.
+            Windows, as in ``fit``. The number of parameters depends on their sampling rate, which
+            determines the number of samples in a patch.
 
         Returns
         -------
@@ -89,7 +90,7 @@ class EncoderEstimator(BaseEstimator):
             return computing.n_parameters(unfitted._start(windows).new_encoder())
 
     def _start(self, windows: Windows, source: Any = None) -> encoder_start.EncoderStart:
-        """Load or build the encoder, and set the attributes of the encoder and the windows."""
+        """Load or build the encoder, and set the fitted attributes of encoder and windows."""
         start = encoder_start.load_or_build_encoder(self, windows, source)
         self.n_chans_, self.n_times_ = start.n_chans, start.n_times
         self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
@@ -109,20 +110,21 @@ class EncoderEstimator(BaseEstimator):
     ) -> None:
         """Load the initial weights, and pretrain the encoder.
 
-        The encoder is saved in ``checkpoint_dir``, also after Ctrl-C.
+        When pretraining ends, also after Ctrl-C, the encoder is saved in ``checkpoint_dir``.
 
         Parameters
         ----------
         start : EncoderStart
             Initial encoder of this fit, and the settings of its pretraining.
         encoder : PatchEncoder
-            Encoder, which is trained in place.
+            Encoder whose weights are updated in place.
         parts : list of Windows
             Windows for pretraining. The first entry contains the windows of ``fit``.
         seed : int
             Seed of all random numbers.
         held_out : Windows | None
-            Windows for the held-out loss. If None, windows in ``parts`` are held out.
+            Windows on which the held-out loss is computed. If None, a tenth of the subjects in
+            ``parts`` is held out.
         """
         if start.loaded_encoder is not None:
             encoder.load_state_dict(start.loaded_encoder.encoder.state_dict())
@@ -130,7 +132,7 @@ class EncoderEstimator(BaseEstimator):
             return
 
         def remember(net: pretraining.PretrainingNet) -> None:
-            # An interrupted epoch has no relative loss.
+            # An interrupted epoch has no relative loss, and is excluded.
             history = [dict(row) for row in net.history if tables.RELATIVE in row]
             card = start.pretrained_card(net, history, parts)
             self.pretraining_history_, self.encoder_card_ = history, card
@@ -153,22 +155,23 @@ class EncoderEstimator(BaseEstimator):
         )
 
     def _remember_task(self, task: base.PretextTask) -> None:
-        """Set the attribute of the pretext task, if the estimator has one."""
+        """Store the trained pretext task as an attribute, in estimators with this attribute."""
 
 
 class TrainingCost(NamedTuple):
-    """Training cost of a fit: number of trained parameters and of training steps.
+    """Training cost of a fit: number of trained parameters and number of training steps.
 
     Attributes
     ----------
     parameters : int
-        Number of weights that are trained in pretraining or in fine-tuning. Decoders of pretext
-        tasks, which are discarded after pretraining, are not included.
+        Number of weights that are trained in pretraining or in fine-tuning. The decoder of the
+        pretext task, which is discarded after pretraining, is not counted.
     pretraining_steps : float
-        Maximum number of pretraining steps, including the steps of the previous pretraining of
-        ``encoder``. NaN when the number is unknown.
+        Number of pretraining steps. With ``pretrain_epochs=None``, it is the maximum number,
+        because pretraining may end earlier. If the estimator has a pretrained ``encoder``, the
+        steps in which this encoder was pretrained are included. NaN if the number is unknown.
     finetuning_steps : int
-        Number of steps of fine-tuning.
+        Number of fine-tuning steps.
 
     Examples
     --------
@@ -185,29 +188,30 @@ class TrainingCost(NamedTuple):
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
-    """Return the validated unlabeled windows for pretraining, as a list with one or no entry.
+    """Validate the argument ``unlabeled``, and return its windows as a list with at most one entry.
 
-    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the windows
-    contain none of the channels in ``channels``, all of their EEG channels are used.
+    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the unlabeled
+    windows contain none of the channels in ``channels``, all of their EEG channels are used.
 
     Warns
     -----
     UserWarning
-        If ``fit`` does not pretrain and will therefore not use the windows, or if their
-        preprocessing differs from the windows of ``fit``.
+        If ``fit`` does not pretrain and therefore does not use the unlabeled windows, or if the
+        preprocessing of the unlabeled windows differs from the preprocessing of ``X``.
     """
     if unlabeled is None:
         return []
     if encoder_start.pretraining_settings(estimator) is None:
         checks.warn_user(
-            "The windows of unlabeled= are not used, because fit does not pretrain. To pretrain on "
-            "these windows, set pretext; if an encoder is passed, also set "
-            "continue_pretraining=True. Otherwise, omit unlabeled=."
+            "The windows passed as unlabeled are not used, because fit does not pretrain. To "
+            "pretrain on these windows, set pretext to a pretext task, and do not use "
+            "pretrain_epochs=0. If you pass an encoder, also set continue_pretraining=True. To fit "
+            "without pretraining, do not pass unlabeled."
         )
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
-        raise ValueError("unlabeled contains no windows. Pass unlabeled=None instead.")
+        raise ValueError("The argument unlabeled is empty. Pass windows, or unlabeled=None.")
     checks.check_same_rate(
         further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled at"
     )
@@ -217,55 +221,59 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
     amplitudes.warn_of_amplitudes(further)
     expected, names = estimator.preprocessing_, cards.OF_ENCODERS
-    beginning = "Preprocessing of the unlabeled windows differs from X"
+    beginning = "Preprocessing of the unlabeled windows differs from the preprocessing of X"
     windows_estimator.warn_of_differences(expected, further, beginning, names, expected_in="in X")
     return [further]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSEmbedder(TransformerMixin, EncoderEstimator):
-    """Transformer: self-supervised pretraining of an encoder, then embedding of windows.
+    """scikit-learn transformer that pretrains an encoder without labels, then embeds windows.
 
-    Each window is transformed to one feature vector, for linear probes and visualization. Every
-    channel is embedded as in fine-tuning (section 2.4 of the paper): the encoder is applied to
-    consecutive patches, and its output is averaged over time. The features of the channels are then
-    concatenated or pooled, without trained parameters.
+    Each window is transformed into one feature vector, for example for a linear probe (a linear
+    classifier on the features of a fixed encoder) or for visualization. Every channel is embedded
+    as in fine-tuning (section 2.4 of the paper): the encoder is applied to consecutive patches
+    (short segments of the channel), and its output is averaged over time. The features of the
+    channels are then concatenated or pooled, without trained parameters.
 
     Parameters
     ----------
     pooling : "auto" | "channels" | "mean_std" | "mean"
-        Pooling of the channels. ``"channels"`` concatenates the features of the channels, so that a
-        linear probe can distinguish them. Every window must then contain the channels of ``fit``,
-        which are matched by name. ``"mean_std"`` computes the mean and the standard deviation over
-        the channels, and ``"mean"`` only the mean. ``"mean_std"`` and ``"mean"`` accept any montage
-        and do not depend on the order of the channels. ``"auto"`` is ``"channels"`` if all windows
-        of ``fit`` have the same montage, and ``"mean_std"`` otherwise. After ``from_pretrained``
-        with an encoder, which does not call ``fit``, ``"auto"`` depends on the first windows that
-        are transformed.
+        How the features of the channels are combined. ``"channels"`` concatenates them, so that a
+        linear probe can distinguish the channels. Every window must then contain the channels of
+        ``fit``, which are matched by name. ``"mean_std"`` computes the mean and the standard
+        deviation over the channels, and ``"mean"`` only the mean. ``"mean_std"`` and ``"mean"``
+        accept any montage and do not depend on the order of the channels. ``"auto"`` is
+        ``"channels"`` if all windows of ``fit`` have the same montage, and ``"mean_std"``
+        otherwise. If the embedder was created by ``from_pretrained`` from an encoder and not
+        fitted, ``"auto"`` is resolved in the same way from the windows of the first call of
+        :meth:`transform`.
     layer : int
-        Layer whose output is used: 0 for the tokens with position encoding, k for the output of
-        block k, and -1 for the normalized output of the last block, as in fine-tuning.
+        Layer of the encoder whose output is used: 0 for the embedded patches (tokens) with position
+        encoding, k for the output of transformer block k, and -1 for the normalized output of the
+        last block, as in fine-tuning.
     pretext, pretext_params, encoder, continue_pretraining, sham, sfreq, preprocessing, channels, \
 patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, pretrain_epochs, \
 pretrain_max_steps, pretrain_minutes, pretrain_batch_size, pretrain_lr, pretrain_callbacks, \
 weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
-        As in :class:`PARSClassifier`. With ``pretext=None``, the encoder is a random encoder
-        (randomly initialized), which is a baseline.
+        As in :class:`PARSClassifier`. If both ``pretext`` and ``encoder`` are None, the encoder is
+        randomly initialized and not trained, as a baseline for pretrained encoders.
 
     Attributes
     ----------
     encoder_ : PatchEncoder
         Pretrained encoder, on the CPU.
     encoder_card_ : EncoderCard
-        Training data and pretext task of the encoder.
+        Metadata of the encoder, such as its training data and pretext task.
     task_ : PretextTask
         Pretext task with its trained decoder. Only present if ``fit`` pretrained the encoder.
     load_report_ : LoadReport
-        Tensors that were loaded. Only present if the encoder was loaded from a folder.
+        Report of the tensors that were loaded. Only present if the encoder was loaded from a
+        folder.
     history_ : pandas.DataFrame
-        Losses, one row per epoch of pretraining.
+        Losses of pretraining, one row per epoch.
     pooling_ : str
-        Pooling that is used: ``pooling``, or the choice of ``"auto"``.
+        Pooling that is used: ``pooling``, with ``"auto"`` replaced with the selected value.
     sfreq_, preprocessing_, n_chans_, n_times_, chs_info_
         As in :class:`PARSClassifier`.
 
@@ -308,8 +316,9 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Raises
         ------
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
-            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except the
-            errors about labels. A ValueError is also raised if the encoder has no layer ``layer``.
+            As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, except for
+            errors about labels. A ValueError is also raised if ``layer`` is not a layer of the
+            encoder.
 
         Warns
         -----
@@ -353,7 +362,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Returns
         -------
         TrainingCost
-            Number of trained parameters and of pretraining steps.
+            Number of trained parameters and number of pretraining steps.
 
         Raises
         ------
@@ -381,24 +390,24 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Returns
         -------
         ndarray of float32, shape (n_windows, n_features)
-            With ``pooling_="channels"``, the features of all channels, ordered by channel
-            (``n_chans * embed_dim`` columns). With ``"mean_std"``, the means over the channels,
-            followed by the standard deviations (``2 * embed_dim`` columns). With ``"mean"``, the
-            means (``embed_dim`` columns).
+            If ``pooling_`` is ``"channels"``, the features of all channels, ordered by channel
+            (``n_chans * embed_dim`` columns). If it is ``"mean_std"``, the means over the channels,
+            followed by the standard deviations over the channels (``2 * embed_dim`` columns). If it
+            is ``"mean"``, only the means (``embed_dim`` columns).
 
         Raises
         ------
         ValueError
             As in :meth:`PARSClassifier.predict_proba
-            <braindecode_pars.PARSClassifier.predict_proba>`. With ``pooling_="channels"``, also
-            when a channel of ``fit`` is missing.
+            <braindecode_pars.PARSClassifier.predict_proba>`. If ``pooling_`` is ``"channels"``,
+            also if a channel of ``fit`` is missing.
         """
         validation.check_is_fitted(self)
         if self.pooling_ == checks.AUTO:  # after from_pretrained
             expected = replace(self.preprocessing_, scale=None, channels=None, window_seconds=None)
             self._begin(X, source=cards.Pretrained(self.encoder_, self.encoder_card_, None))
             if self.encoder_card_.differences(self.preprocessing_):
-                self.preprocessing_ = expected  # further windows are compared with the encoder
+                self.preprocessing_ = expected  # compare further windows with the training data
         any_montage = self.pooling_ != "channels"
         windows = windows_estimator.read_to_predict(self, X, any_montage=any_montage)
         output = self.layer, self.pooling_, tuple(ch["ch_name"] for ch in self.chs_info_ or ())
@@ -428,11 +437,12 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         return {"features": windows_estimator.check_finite(torch.cat(embedded)).numpy()}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the column names of ``transform``.
+        """Return the names of the columns that ``transform`` returns.
 
-        With ``pooling_="channels"``, the names are ``C3_0``, ``C3_1``, ... for each channel
-        (``channel0_0``, ... for channels without names). With ``"mean_std"``, they are ``mean0``,
-        ``mean1``, ..., ``std0``, ..., and with ``"mean"`` only ``mean0``, ``mean1``, ...
+        If ``pooling_`` is ``"channels"``, the names are ``C3_0``, ``C3_1``, ... for each channel
+        (``channel0_0``, ... for channels without names). If it is ``"mean_std"``, the names are
+        ``mean0``, ``mean1``, ..., ``std0``, ...; if it is ``"mean"``, only ``mean0``, ``mean1``,
+        ...
 
         Parameters
         ----------

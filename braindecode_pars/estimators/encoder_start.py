@@ -1,4 +1,4 @@
-"""Initial encoder of a fit, which is loaded or new, and the settings of its pretraining."""
+"""Initial encoder of a fit (loaded or newly built), and the settings of its pretraining."""
 
 import logging
 import math
@@ -19,7 +19,7 @@ from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 
 log = logging.getLogger(__name__)
 
-#: Arguments of a new encoder that are parameters of the estimators.
+#: Arguments of a new encoder that are also parameters of the estimators.
 SIZES = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "tokenizer")
 
 
@@ -32,17 +32,18 @@ class EncoderStart:
     n_chans, n_times : int
         Shape of the windows of ``fit``.
     sfreq : float | None
-        Sampling rate of the windows; if it is unknown, the sampling rate of a loaded encoder.
+        Sampling rate of the windows in Hz. If it is unknown, the sampling rate of the loaded
+        encoder, or None for a new encoder.
     preprocessing : Preprocessing
         Preprocessing of the windows.
     card : EncoderCard
-        Card of the encoder.
+        Encoder card: metadata of the encoder, such as its training data and pretext task.
     sizes : dict
-        Arguments of ``build_encoder``.
+        Arguments of ``build_encoder``, which builds an encoder with initial weights.
     loaded_encoder : Pretrained | None
         Pretrained encoder that was loaded; None for a new encoder.
     settings : PretrainingSettings | None
-        Settings of pretraining; None if the fit does not pretrain.
+        Settings of pretraining; None if ``fit`` does not pretrain.
     """
 
     n_chans: int
@@ -57,7 +58,7 @@ class EncoderStart:
     def n_steps(self, n_windows: int) -> float:
         """Return the maximum number of pretraining steps, including the steps of a loaded encoder.
 
-        NaN if the number is unknown.
+        The number is NaN if it is unknown.
         """
         steps = 0 if self.loaded_encoder is None else _steps_of_card(self.card)
         if (plan := self.settings) is not None:
@@ -70,7 +71,7 @@ class EncoderStart:
         return build_encoder(**self.sizes)
 
     def make_task(self) -> base.PretextTask:
-        """Return the pretext task of this pretraining, with a new encoder."""
+        """Return the pretext task of this fit, with a new encoder."""
         plan: Any = self.settings
         shape: Any = dict(n_times=self.n_times, sfreq=self.sfreq, encoder=self.new_encoder())
         return base.make_task(plan.task, task_params=plan.task_params, **shape)
@@ -80,14 +81,14 @@ class EncoderStart:
     ) -> cards.EncoderCard:
         """Return the card of the encoder after it was pretrained on the windows in ``parts``.
 
-        The first part contains windows of ``fit``.
+        The first part contains the training windows of ``fit``.
         """
-        # An encoder processes single channels, so its card contains no channel names.
+        # The card contains no channel names, because an encoder processes single channels.
         descriptions = [replace(self.preprocessing, channels=None)]
         descriptions += [agreed(part.column("preprocessing")) for part in parts[1:]]
         plan: Any = self.settings
         batches = [batch for row in net.history for batch in row["batches"]]
-        # The batch that was interrupted by Ctrl-C has no size.
+        # A batch that was interrupted by Ctrl-C has no size.
         sizes = [batch["train_batch_size"] for batch in batches if "train_batch_size" in batch]
         card = cards.EncoderCard(
             sfreq=self.sfreq,
@@ -121,7 +122,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     ----------
     estimator : estimator
         Estimator with the parameter ``encoder``. If ``fit`` builds or pretrains an encoder, the
-        estimator must also have the parameters of a new encoder and of pretraining.
+        estimator must also have the parameters that define a new encoder and its pretraining.
     windows : Windows
         Windows of ``fit``.
     source : Any
@@ -130,14 +131,14 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     Raises
     ------
     ValueError
-        If the windows are malformed, have another sampling rate than the pretrained encoder, or
-        are shorter than a patch of the encoder. If ``sham=True``, but ``fit`` does not pretrain.
+        If the windows are malformed, differ in sampling rate from the pretrained encoder, or are
+        shorter than a patch of the encoder. If ``sham=True``, but ``fit`` does not pretrain.
 
     Warns
     -----
     UserWarning
-        If the sampling rate is unknown, or the preprocessing of the windows differs from the
-        pretraining data of the encoder.
+        If the sampling rate is unknown, or if the preprocessing of the windows differs from the
+        preprocessing of the pretraining data of the encoder.
     """
     n_chans, n_times = windows_estimator.check_fit_windows(windows)
     source = estimator.encoder if source is None else source
@@ -157,12 +158,13 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     if windows.sfreq is None:
         assumption = f"patches of {patch_size} samples are used"
         if card.sfreq is not None:
-            assumption = f"it is assumed to be {card.sfreq:g} Hz, as in the encoder"
+            assumption = f"it is assumed to be {card.sfreq:g} Hz, the rate of the encoder"
         checks.warn_user(
             f"The sampling rate of X is unknown, so {assumption}. Pass sfreq (in Hz) to "
-            f"{type(estimator).__name__}. If X was a windows dataset, scikit-learn has converted "
-            "it to a list without metadata. In this case, call as_sklearn and pass its X, which "
-            "contains the sampling rate, the channel names and the subjects."
+            f"{type(estimator).__name__}. If you passed a windows dataset through scikit-learn, "
+            "for example to cross_val_score, scikit-learn converted it to a list without metadata. "
+            "In this case, use X, y, groups = as_sklearn(windows) and pass this X, which retains "
+            "the sampling rate, the channel names and the subjects."
         )
     sfreq = card.sfreq if windows.sfreq is None else windows.sfreq
     preprocessing = windows_estimator.preprocessing_of(estimator, windows, sfreq, n_times)
@@ -174,7 +176,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
             f"{listing}. {advice}"
         )
     if loaded is not None and loaded.report is not None and estimator.verbose:
-        log.info("Encoder from %s: %s.", estimator.encoder, loaded.report)
+        log.info("Pretrained encoder (%s): %s.", estimator.encoder, loaded.report)
     plan = pretraining_settings(estimator)
     return EncoderStart(n_chans, n_times, sfreq, preprocessing, card, sizes, loaded, plan)
 
@@ -189,8 +191,8 @@ def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
         if params.get("sham"):
             raise ValueError(
                 "sham=True has no effect, because fit does not pretrain. Use sham=False. To "
-                "pretrain, set pretext; if an encoder is passed, also set "
-                "continue_pretraining=True."
+                "pretrain, set pretext to a pretext task, and do not use pretrain_epochs=0. If you "
+                "pass an encoder, also set continue_pretraining=True."
             )
         return None
     task_params = base.params_of(params["pretext"], params["pretext_params"])

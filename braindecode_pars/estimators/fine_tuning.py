@@ -1,8 +1,8 @@
 """Fine-tuning on labeled windows, for PARSClassifier, PARSRegressor and NetworkClassifier.
 
-The encoder is frozen, unfrozen after some epochs, or trained with a lower learning rate. Losses are
-weighted by class, within a batch and over an epoch. A warning is issued if fine-tuning may have
-failed to learn.
+The encoder can be frozen in all epochs or in the first epochs, or trained with a lower learning
+rate than the head (the other layers). Class weights apply to the loss of a batch and to the mean
+loss of an epoch. A warning is issued if fine-tuning may have failed to learn.
 """
 
 import copy
@@ -26,8 +26,8 @@ from braindecode_pars.windows import Windows, amplitudes, examples, labels
 
 #: Minimum number of epochs of fine-tuning if finetune_epochs=None.
 EPOCHS = 30
-#: Minimum number of steps of fine-tuning if finetune_epochs=None. With few windows, more steps
-#: decrease the score of training from scratch, see docs/results/development.rst.
+#: Minimum number of steps of fine-tuning if finetune_epochs=None. With few windows, a larger
+#: minimum decreases the score of training from scratch, see docs/results/development.rst.
 STEPS = 60
 
 
@@ -57,18 +57,19 @@ def fine_tuning_net(
     Parameters
     ----------
     estimator : PARSClassifier | NetworkClassifier | PARSRegressor
-        Estimator whose parameters define the net. It must have ``fine_tuning_`` (see
+        Estimator whose parameters define the net. It must have the attribute ``fine_tuning_`` (see
         :func:`chosen_settings`) and, if it is a classifier, ``classes_``.
     module : nn.Module
         The network, which is trained in place.
     train, valid : Windows | None
-        Labeled windows, for the class weights and the default number of epochs. If ``valid`` is
-        not None, the state with the lowest validation loss is restored. If ``train`` is None, the
-        net is used for predictions only.
+        Labeled training and validation windows. The training windows determine the class weights
+        and the default number of epochs. If there are validation windows, the state with the lowest
+        validation loss is restored at the end of training. If ``train`` is None, the net can be
+        used for predictions only.
     seed : int
-        Seed of the augmentation.
+        Seed of the random numbers of the augmentation.
     class_weights : Tensor, shape (n_classes,) | None
-        Class weights of the cross-entropy if ``train`` is None.
+        Class weights of the cross-entropy, used if ``train`` is None.
     frozen : sequence of str
         Name patterns of the parameters that ``freeze_encoder`` and ``head_epochs`` freeze.
 
@@ -82,8 +83,8 @@ def fine_tuning_net(
     n_layers = len(getattr(getattr(module, "encoder", None), "blocks", ()))
     loader: dict[str, Any] = {}
     if params["augmentation"] is not None:
-        # A copy of the transforms that uses its own random state. In braindecode's transforms, it
-        # is the attribute ``rng``, also in nested transforms.
+        # Copy the transforms, and replace the random state of the copy: the attribute ``rng`` of
+        # each transform of braindecode, also of nested transforms.
         transforms: Any = copy.deepcopy(augmentation.make_augmentation(params["augmentation"]))
         rng = np.random.RandomState(seed)
         for transform in transforms if isinstance(transforms, list) else [transforms]:
@@ -114,10 +115,10 @@ def fine_tuning_net(
 def n_epochs(params: Mapping[str, Any], train: Sequence | None) -> int:
     """Return the number of fine-tuning epochs: ``finetune_epochs``, or the default if it is None.
 
-    The result of training depends on the number of steps. If an epoch has few steps, a fixed number
-    of epochs is not sufficient: 30 epochs with 36 windows can be as few as 30 steps. The default is
-    therefore at least 30 epochs and at least 60 steps. If there are no training windows, it is 30
-    epochs.
+    The result of training depends on the number of steps. If there are few windows, a fixed number
+    of epochs is not sufficient: with 36 windows and a batch size of 64, 30 epochs have only 30
+    steps. The default is therefore at least 30 epochs and at least 60 steps. If ``train`` is None,
+    it is 30 epochs.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def n_epochs(params: Mapping[str, Any], train: Sequence | None) -> int:
 def _objective(
     estimator: Any, train: Windows | None, class_weights: Tensor | None
 ) -> tuple[type[skorch.NeuralNet], dict[str, Any]]:
-    """Return the class of the net, and its arguments that define the loss."""
+    """Return the class of the net, and the arguments of the net that define the loss."""
     if is_regressor(estimator):
         return RegressionNet, dict(criterion=LOSSES[estimator.loss])
     classes = estimator.classes_
@@ -167,7 +168,7 @@ def fine_tune(net: skorch.NeuralNet, train: Windows, valid: Windows | None) -> N
     try:
         net.partial_fit(examples.Examples(train), None)  # fit would reinitialize the net
     finally:
-        net.train_split = None  # so that a pickle of the net does not contain validation windows
+        net.train_split = None  # so that a pickle of the net contains no validation windows
 
 
 def _callbacks(params: dict[str, Any], frozen: Sequence[str], *, restore_best: bool) -> list:
@@ -200,7 +201,7 @@ MIN_SUBJECTS = 24
 
 
 def chosen_settings(params: Mapping[str, Any], train: Windows) -> dict[str, Any]:
-    """Return the settings of :func:`fine_tuning_of` for training windows."""
+    """Return the result of :func:`fine_tuning_of` for the training windows."""
     subjects = cards.unique_subjects(train.corpus_subjects)
     return fine_tuning_of(params, subjects, n_epochs(params, train))
 
@@ -208,21 +209,22 @@ def chosen_settings(params: Mapping[str, Any], train: Windows) -> dict[str, Any]
 def fine_tuning_of(
     params: Mapping[str, Any], subjects: list | None, epochs: int = EPOCHS
 ) -> dict[str, Any]:
-    """Resolve "auto" in ``freeze_encoder``, ``head_epochs`` and ``encoder_lr_factor``.
+    """Replace "auto" in ``freeze_encoder``, ``head_epochs`` and ``encoder_lr_factor`` with values.
 
-    A new encoder (pretrained in the same fit, or trained from scratch) is trained together with
-    the head. In contrast, if ``encoder`` is a pretrained encoder, fine-tuning distorts its features
-    before the head is trained (Kumar et al. 2022), especially with few labeled subjects. Therefore,
-    with fewer than 24 labeled subjects, ``freeze_encoder="auto"`` freezes this encoder, unless
-    ``head_epochs`` or ``encoder_lr_factor`` is set. Published weights of a NetworkClassifier are
-    frozen for any number of labeled subjects, unless ``head_epochs`` is set.
+    A new encoder (pretrained in the same fit, or trained from scratch) is trained together with the
+    head. In contrast, the features of a pretrained ``encoder`` are distorted if the encoder is
+    trained before the new head has learned (Kumar et al. 2022), especially with few labeled
+    subjects. Therefore, with fewer than 24 labeled subjects, ``freeze_encoder="auto"`` freezes this
+    encoder, unless ``head_epochs`` or ``encoder_lr_factor`` is set. Published weights of a
+    NetworkClassifier are frozen for any number of labeled subjects, unless ``head_epochs`` is set.
 
     Parameters
     ----------
     params : mapping of str to Any
         Parameters of an estimator, as in :func:`fine_tuning_net`.
     subjects : list | None
-        Labeled subjects. None if the subjects are unknown, which is treated as fewer than 24.
+        Labeled subjects (subjects whose labels are used for training). If None, the subjects are
+        unknown, which is treated like fewer than 24 subjects.
     epochs : int
         Number of epochs of fine-tuning.
 
@@ -261,7 +263,7 @@ def n_steps(net: skorch.NeuralNet, train: Windows) -> int:
 
 
 def frozen_epochs(params: Mapping[str, Any]) -> float:
-    """Return the number of initial epochs in which the encoder is frozen; infinity for all."""
+    """Return the number of initial epochs with a frozen encoder; infinity means all epochs."""
     is_frozen = params["freeze_encoder"] or params["encoder_lr_factor"] == 0
     return math.inf if is_frozen else params["head_epochs"]
 
@@ -271,14 +273,14 @@ def param_groups(
 ) -> list[tuple[str, dict[str, float]]]:
     """Return the parameter groups for skorch, starting with the groups of the encoder.
 
-    skorch assigns a parameter to the first group whose pattern matches its name. Parameters that
-    match no pattern use the learning rate and the weight decay of the optimizer.
+    skorch assigns a parameter to the first group whose pattern matches the name of the parameter.
+    Parameters that match no pattern use the learning rate and the weight decay of the optimizer.
     """
     groups = []
     factor = params.get("encoder_lr_factor", 1.0)
     layers, factors = [""], [factor]
     if isinstance(factor, (tuple, list)):
-        # The last entry matches the final normalization
+        # The last entry matches the final normalization layer
         layers = ["tokenizer.", *(f"blocks.{i}." for i in range(n_layers)), ""]
         factors = [*np.geomspace(factor[0], factor[1], n_layers + 1).tolist(), factor[1]]
     for layer, layer_factor in zip(layers, factors, strict=True):
@@ -298,7 +300,7 @@ class EncoderDropout(skorch.callbacks.Callback):
     Parameters
     ----------
     drop_prob : float
-        Dropout probability on the residual branches of the encoder.
+        Dropout probability on the residual branches of the encoder during training.
     """
 
     def __init__(self, drop_prob: float):
@@ -316,7 +318,7 @@ class EncoderDropout(skorch.callbacks.Callback):
         self.initial_ = []
 
 
-#: Maximum number of training windows that are predicted to find classes that are never predicted.
+#: Maximum number of training windows that are predicted, to find classes without any prediction.
 _N_PREDICTED = 512
 
 
@@ -328,7 +330,7 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
     estimator : PARSClassifier | NetworkClassifier | PARSRegressor
         Estimator at the end of its ``fit``.
     train, valid : Windows, Windows | None
-        Training and validation windows, with the labels used by the net.
+        Training and validation windows, with class indices or standardized targets as labels.
     """
     is_regression = is_regressor(estimator)
     if valid is not None:
@@ -343,7 +345,7 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
             training.warn_of_validation(losses, chance)
     if is_regression:
         return
-    # Classes of the training windows that the model predicts for no training window
+    # Find classes of the training windows that the model predicts for none of these windows
     windows = train.take(amplitudes.evenly_spaced(len(train), _N_PREDICTED))
     with checks.quiet():  # fit has already issued warnings about these windows
         predicted = estimator.predict(windows)
@@ -355,8 +357,10 @@ def warn_of_fine_tuning(estimator: Any, train: Windows, valid: Windows | None) -
 
 
 def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor | None) -> float:
-    """Return the chance-level validation loss: the loss of predicting weighted class
-    frequencies."""
+    """Return the chance-level validation loss: the loss if class frequencies are predicted.
+
+    The frequencies in the training windows are weighted by the class weights.
+    """
     class_weights = np.ones(n_classes) if weight is None else weight.cpu().double().numpy()
     frequencies = class_weights * np.bincount(train.labels, minlength=n_classes)
     with np.errstate(divide="ignore"):  # a class without training windows
@@ -373,16 +377,17 @@ class CrossEntropy(nn.CrossEntropyLoss):
 
     .. math::
         \frac{\sum_i (1 - \epsilon) \, w_{y_i} \ell_i
-        - \frac{\epsilon}{K} \sum_i \sum_k w_k \log p_{ik}}{\sum_i w_{y_i}}
+        - \frac{\epsilon}{K} \sum_i \sum_k w_k \log p_{ik}}{\sum_i w_{y_i}} ,
 
-    (Szegedy et al. 2016, arXiv:1512.00567, section 7).
+    where :math:`p_{ik}` is the predicted probability of class k for window i (Szegedy et al. 2016,
+    arXiv:1512.00567, section 7).
 
-    In evaluation mode, labels are not smoothed. The validation loss therefore evaluates the
-    predicted probabilities, and is comparable between values of ``label_smoothing``.
+    In evaluation mode, labels are not smoothed, so that validation losses are comparable between
+    values of ``label_smoothing``.
     """
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss: (batch, n_classes), (batch,) -> ()."""
+        """Return the loss of a batch: shapes (batch, n_classes) and (batch,) -> ()."""
         smoothing = self.label_smoothing if self.training else 0.0
         return nn.functional.cross_entropy(logits, labels, self.weight, label_smoothing=smoothing)
 
@@ -392,11 +397,12 @@ LOSSES = {"mse": nn.MSELoss, "huber": nn.HuberLoss}
 
 
 class EpochLoss(skorch.callbacks.PassthroughScoring):
-    """Loss of an epoch, computed as if all windows were in one batch.
+    """Callback that computes the loss of an epoch as if all windows were in one batch.
 
     skorch averages the losses of the batches, weighted by the number of windows in each batch. With
-    class weights, the total weight of a batch also depends on the classes of its windows. The
-    average of skorch would therefore depend on the assignment of windows to batches.
+    class weights, the total weight of a batch also depends on the classes of its windows, so the
+    average of skorch would depend on the assignment of windows to batches. This callback weights
+    each batch by the sum of the class weights of its windows.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""PARSClassifier and PARSRegressor: pretrain an encoder, then fine-tune a PARSNet with labels.
+"""PARSClassifier and PARSRegressor: pretrain an encoder, then fine-tune a PARSNet on labels.
 
-``PARSEstimator`` contains the parameters and the ``fit`` of both classes. The two subclasses define
-the labels and the meaning of the network outputs. Pretraining is in ``embedder``, and fine-tuning
-in ``fine_tuning``.
+The base class ``PARSEstimator`` contains the parameters and the ``fit`` of both classes. The
+subclasses define the labels and the meaning of the network outputs. The module ``embedder``
+contains pretraining, and the module ``fine_tuning`` contains fine-tuning.
 """
 
 import logging
@@ -65,7 +65,7 @@ class PARSEstimator(embedder.EncoderEstimator):
 
     @abstractmethod
     def _read(self, X: Any, y: Any, groups: Any, any_montage: bool) -> tuple[Windows, np.ndarray]:
-        """Return the windows of ``fit`` with numeric labels, and a mask of labeled windows."""
+        """Return the windows of ``fit`` with numeric labels, and a mask of the labeled windows."""
 
     def _hold_out(self, windows: Windows, seed: int) -> tuple[Windows, Windows | None]:
         """Return training and validation windows, with the labels that the network predicts."""
@@ -78,7 +78,8 @@ class PARSEstimator(embedder.EncoderEstimator):
             self.amplitudes_ = amplitudes.amplitude_range(train, compare=True)
             # Pretrain the encoder
             self._pretrain(start, self.encoder_, parts, seeds.pretraining, valid)
-            # Fine-tune the network. The card is set before, so that it is complete after Ctrl-C.
+            # Fine-tune the network. The card is set first, so that it is complete even after
+            # Ctrl-C.
             subjects = [part.corpus_subjects for part in (train, valid) if part is not None]
             self.encoder_card_ = cards.fine_tuned_card(self.encoder_card_, self.sfreq_, *subjects)
             fine_tuning.fine_tune(self.net_, train, valid)
@@ -93,14 +94,14 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         start : EncoderStart
-            The encoder of the net before training.
+            Initial encoder of the net, and the settings of its pretraining.
         train, valid : Windows, Windows | None
             Labeled training windows, and held-out validation windows.
         parts : list of Windows
-            Windows for pretraining: the training windows, and unlabeled windows of subjects that
-            are not held out.
+            Windows for pretraining: the training windows, and the unlabeled windows of subjects
+            that are not held out.
         """
-        # Read the windows. Electrode positions require a common montage.
+        # Read the windows. If electrode positions are used, all windows need the same montage.
         has_filters = self.head in ("spatial_filter", "both")
         has_positions = self.electrode_position not in (False, checks.AUTO) or has_filters
         windows, labeled = self._read(X, y, groups, not has_positions)
@@ -122,7 +123,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         self.net_ = fine_tuning.fine_tuning_net(self, module, train, valid, seed=seeds.augmentation)
         if self.verbose and self.encoder is not None:
             settings = ", ".join(f"{name}={value!r}" for name, value in self.fine_tuning_.items())
-            log.info("Fine-tuning with a pretrained encoder: %s.", settings)
+            log.info("Settings of fine-tuning with the pretrained encoder: %s.", settings)
         return start, train, valid, parts
 
     def _network(self, start: encoder_start.EncoderStart) -> PARSNet:
@@ -149,10 +150,10 @@ class PARSEstimator(embedder.EncoderEstimator):
     def pretrained(
         self, X: Any, *, groups: Any = None, unlabeled: Any = None
     ) -> embedder.PARSEmbedder:
-        """Pretrain an encoder with the settings of this estimator, to share it between fits.
+        """Pretrain an encoder with the settings of this estimator, for use in several fits.
 
-        Labels are not used. Unlike the pretraining in ``fit``, which excludes the validation
-        windows, this method uses all windows.
+        Labels are not used. Unlike ``fit``, which excludes the validation windows from pretraining,
+        this method pretrains on all windows.
 
         Parameters
         ----------
@@ -162,7 +163,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         PARSEmbedder
-            Fitted embedder, which can be passed as ``encoder`` to this estimator.
+            Fitted embedder. Pass it as ``encoder`` to this estimator or to another estimator.
 
         Raises
         ------
@@ -183,7 +184,8 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         TrainingCost
-            Number of trained parameters and of training steps. Validation is not included.
+            Number of trained parameters and number of training steps. The computation of validation
+            losses is not counted.
 
         Raises
         ------
@@ -195,12 +197,12 @@ class PARSEstimator(embedder.EncoderEstimator):
             net, steps = unfitted.net_, start.n_steps(sum(map(len, parts)))
             parameters = computing.n_parameters(net.module_)
             if steps == 0 and fine_tuning.frozen_epochs(unfitted.fine_tuning_) >= net.max_epochs:
-                # A frozen random encoder has no trained parameters
+                # The parameters of a frozen random encoder are not trained
                 parameters -= computing.n_parameters(net.module_.encoder)
             return embedder.TrainingCost(parameters, steps, fine_tuning.n_steps(net, train))
 
     def __sklearn_is_fitted__(self) -> bool:
-        # After Ctrl-C in pretraining, the net exists but its head is not trained.
+        # After Ctrl-C in pretraining, the net exists, but its head is not trained.
         return hasattr(self, "net_") and len(self.net_.history) > 0
 
     @property
@@ -275,109 +277,120 @@ class PARSEstimator(embedder.EncoderEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
-    """Self-supervised pretraining of an encoder, then fine-tuning as a classifier.
+    """Classifier: self-supervised pretraining of an encoder, then fine-tuning on labels.
 
     This scikit-learn classifier implements the complete method of the paper (Sandino et al. 2025):
-    pretraining with a pretext task on single channels (section 2), then fine-tuning of a
-    :class:`~braindecode_pars.PARSNet` on all channels (section 2.4).
-    ``PARSClassifier(**paper.CLASSIFIER)`` has the published settings. The default sizes are
-    smaller, so that training is feasible on a laptop.
+    pretraining of an encoder with a pretext task on single channels (section 2), then fine-tuning
+    of a :class:`~braindecode_pars.PARSNet`, which consists of the encoder and a classification
+    head, on all channels (section 2.4). ``PARSClassifier(**braindecode_pars.paper.CLASSIFIER)``
+    uses the published settings. The default encoder is smaller, so that training is feasible on a
+    laptop.
 
     Parameters
     ----------
     pretext : str | type[PretextTask] | PretextTask | None
-        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` (such as ``"pars"``
-        or ``"mae"``), a class or an instance. Tasks on all channels, such as ``"pars_space_time"``,
-        use a :class:`~braindecode_pars.models.SpaceTimeEncoder`, which encodes several channels
-        jointly; all other tasks use an encoder of single channels. If None, the model is trained
-        from scratch.
+        Pretext task, which the encoder solves in pretraining: a name in
+        :data:`~braindecode_pars.pretext.PRETEXT_TASKS` (such as ``"pars"`` or ``"mae"``), a class
+        or an instance. Tasks on all channels, such as ``"pars_space_time"``, use a
+        :class:`~braindecode_pars.models.SpaceTimeEncoder`, which encodes several channels jointly;
+        all other tasks use an encoder of single channels. If None, ``fit`` does not pretrain;
+        without ``encoder``, the model is then trained from scratch (with labels only).
     pretext_params : dict | None
-        Further arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
+        Arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
-        Pretrained encoder. If an encoder is passed, ``fit`` does not pretrain (see
-        ``continue_pretraining``), and the sizes of the encoder replace ``patch_seconds``,
-        ``embed_dim``, ``num_layers``, ``num_heads``, ``mlp_dim`` and ``tokenizer``. The encoder is
-        copied and never modified. A string is a folder, the name of a bundled encoder
-        (``"small"``), or a model id of the Hugging Face Hub: ``"hf://owner/name"`` downloads the
-        model, ``"owner/name"`` uses a previous download. See
-        :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
+        Pretrained encoder. If an encoder is passed, ``fit`` does not pretrain unless
+        ``continue_pretraining=True``, and the sizes of the encoder take precedence over
+        ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``, ``mlp_dim`` and
+        ``tokenizer``. The encoder is copied and never modified. A string is a folder, the name of
+        an encoder that is bundled with the package (such as ``"small"``), or a model id of the
+        Hugging Face Hub: ``"hf://owner/name"`` downloads the model, and ``"owner/name"`` uses a
+        previous download. See :func:`~braindecode_pars.pretrained.load_encoder` for the objects
+        that are accepted.
     continue_pretraining : bool
         Whether ``fit`` first continues to pretrain ``encoder`` with the pretext task, on the
         training windows and the windows in ``unlabeled``. If ``unlabeled`` contains windows of the
-        test subjects, the scores are transductive and must be reported as such.
+        test subjects, the scores are transductive (unlabeled test windows were used for training)
+        and must be reported as such.
     sham : bool
         Whether pretraining pairs each window with the target of another window, so that signals
-        and targets are unrelated and nothing can be learned. Sham pretraining with the same number
-        of steps is a control condition that shows the contribution of the pretext task.
+        and targets are unrelated and nothing can be learned. Sham pretraining is a control
+        condition: the difference between the scores with pretraining and with sham pretraining of
+        the same number of steps shows how much the pretext task contributes.
     freeze_encoder : "auto" | bool
-        Whether the encoder is frozen in fine-tuning. If True, only the other layers are trained,
-        and ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes the encoder
-        under three conditions: ``encoder`` is not None; the number of labeled subjects is below 24
-        or unknown; and ``head_epochs`` and ``encoder_lr_factor`` are ``"auto"``. The choice is
-        logged and stored in ``fine_tuning_``.
+        Whether the encoder is frozen (not trained) in fine-tuning. If True, only the head is
+        trained, and ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes
+        the encoder if three conditions are met: ``encoder`` is not None; the number of labeled
+        subjects is below 24 or unknown; and ``head_epochs`` and ``encoder_lr_factor`` are both
+        ``"auto"``. The choice is logged and stored in ``fine_tuning_``.
     sfreq : float | None
         Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
-        How the recordings were preprocessed: a
+        How the recordings were preprocessed (filters, reference, unit, ...): a
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`, or a dict of its entries.
-        Required only for entries that are not stored with the windows; arrays store no entry. If an
-        entry contradicts the metadata of MNE or braindecode, the entry of this argument takes
-        precedence, with a warning.
+        Pass only the entries that are not stored in the metadata of the windows; arrays have no
+        metadata. If an entry contradicts the metadata of MNE or braindecode, a warning is issued,
+        and the entry of this argument is used.
     channels : list of str | None
         Names of the channels to use, in this order. If None, all EEG channels are used: channels
         with the MNE type "eeg", "ecog", "seeg" or "dbs", except channels whose name indicates
         another signal, such as ``EOG1`` or ``SpO2``. Channels that are marked as bad are never
         used.
     patch_seconds : float
-        Length of a patch in seconds. If the sampling rate is unknown, a patch is 1/30 as long as
-        the window, and ``fit`` warns.
+        Length in seconds of a patch, the segment of a channel that the encoder maps to one token.
+        If the sampling rate is unknown, a patch is 1/30 as long as the window, and ``fit`` issues a
+        warning.
     embed_dim, num_layers, num_heads, mlp_dim : int
-        Sizes of the encoder. The defaults are small; ``paper.CLASSIFIER`` has the published sizes.
+        Sizes of the encoder: dimension of a token, number of transformer layers, number of
+        attention heads, and hidden dimension of the feed-forward networks. The defaults are small;
+        ``paper.CLASSIFIER`` contains the published sizes.
     tokenizer : "spectral" | "linear"
         Patch embedding: the mapping from patches to tokens, see
         :class:`~braindecode_pars.PatchEncoder`. The paper uses the linear patch embedding.
     channel_drop_prob : float
-        Probability of dropping a channel in fine-tuning.
+        Probability of dropping each channel of a training window in fine-tuning.
     electrode_position : "auto" | bool
-        Whether to add an encoding of the electrode position to the spatial tokens, see
-        :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds it if all training windows have the
-        same channels, there is more than one channel, and the position of at least one channel is
-        known. The paper does not use positions.
+        Whether to add an encoding of the electrode position to the spatial tokens (the features of
+        each channel, averaged over time), see :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds
+        the encoding if all training windows have the same channels, there is more than one channel,
+        and the position of at least one channel is known. The paper does not use electrode
+        positions.
     amplitude : bool
         Whether the amplitude of each channel, relative to the other channels, is an additional
         input of the model, see :class:`~braindecode_pars.PARSNet`. The paper does not use
         amplitudes.
     head : "auto" | "attention" | "spatial_filter" | "both"
-        Pooling of the channels, see :class:`~braindecode_pars.PARSNet`. The attention of the paper
-        treats channels as a set, and can hardly distinguish the left from the right hemisphere.
-        Spatial filters use electrode positions, independently of ``electrode_position``.
-        ``"both"`` combines attention and spatial filters. ``"auto"`` is ``"spatial_filter"`` if all
-        training windows have the same channels, there is more than one channel, and the position
-        of at least one channel is known. Otherwise, ``"auto"`` is ``"attention"``. The choice is
-        stored in ``fine_tuning_``.
+        How the head pools the channels, see :class:`~braindecode_pars.PARSNet`. ``"attention"``,
+        the cross-attention of the paper, treats the channels as an unordered set, and can hardly
+        distinguish the left from the right hemisphere. ``"spatial_filter"`` computes weighted means
+        over channels, with weights that depend on the electrode positions, independently of
+        ``electrode_position``. ``"both"`` combines attention and spatial filters. ``"auto"`` is
+        ``"spatial_filter"`` if all training windows have the same channels, there is more than one
+        channel, and the position of at least one channel is known. Otherwise, ``"auto"`` is
+        ``"attention"``. The choice is stored in ``fine_tuning_``.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
-        Number of epochs, batch size and learning rate of pretraining. If ``pretrain_epochs`` is
-        set, the learning rate has a linear warm-up, followed by cosine annealing. If
-        ``pretrain_epochs`` is None, pretraining continues while the loss on held-out subjects
-        decreases, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`. The held-out subjects
-        are the subjects of ``validation`` or, without validation, 10 % of the subjects (at least
-        one).
+        Number of epochs, batch size and learning rate of pretraining. If ``pretrain_epochs`` is a
+        number, the learning rate has a linear warm-up, followed by cosine annealing; 0 disables
+        pretraining. If ``pretrain_epochs`` is None, pretraining continues while the loss on
+        held-out subjects decreases, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`. The
+        held-out subjects are the validation subjects (see ``validation``) or, without validation,
+        10 % of the subjects (at least one).
     pretrain_max_steps, pretrain_minutes : int | None, float | None
         Limits of pretraining if ``pretrain_epochs`` is None: maximum number of steps, and maximum
-        duration in minutes. If both limits are None, the maximum is 2000 steps. With
+        duration in minutes. If both are None, pretraining ends after at most 2000 steps. With
         ``pretrain_minutes``, the result depends on the speed of the machine.
     finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
         Number of epochs, batch size and learning rate of fine-tuning. If ``finetune_epochs`` is
-        None, there are 30 epochs, or more if 60 steps require more epochs.
+        None, fine-tuning has 30 epochs, or as many epochs as are needed for 60 steps if this number
+        is larger.
     finetune_warmup : float | None
-        Proportion of the fine-tuning steps in which the learning rate is warmed up. In the
-        remaining steps, the learning rate is decreased to zero with cosine annealing, see
-        :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, the learning rate is constant,
-        or set by a scheduler in ``callbacks``.
+        Proportion of the fine-tuning steps in which the learning rate increases linearly to
+        ``finetune_lr`` (warm-up). In the remaining steps, the learning rate decreases to zero with
+        cosine annealing, see :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, the
+        learning rate is constant, or set by a scheduler in ``callbacks``.
     head_epochs : "auto" | int
-        Number of epochs at the beginning of fine-tuning in which the encoder is frozen (Kumar et
-        al. 2022). Afterwards, the encoder is trained as well. ``"auto"`` is a third of the epochs
-        if ``encoder`` is not None, and 0 otherwise.
+        Number of epochs at the beginning of fine-tuning in which the encoder is frozen and only the
+        head is trained (Kumar et al. 2022). In the remaining epochs, both are trained. ``"auto"``
+        is a third of the epochs if ``encoder`` is not None, and 0 otherwise.
     encoder_lr_factor : "auto" | float | (float, float)
         Learning rate of the encoder in fine-tuning, as a factor of ``finetune_lr``. A pair contains
         the factors of the patch embedding and of the last layer; the factors of the layers in
@@ -389,15 +402,16 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         scaled to this norm. If None, gradients are not clipped.
     label_smoothing : float
         Label smoothing in [0, 1) (Szegedy et al. 2016): the probability that is distributed equally
-        over all classes. It is used in the training loss only, not in the validation loss.
+        over all classes. Labels are smoothed in the training loss only, not in the validation loss.
     drop_prob : float
-        Dropout probability of the encoder in fine-tuning, also if the encoder is frozen. It
-        replaces the dropout probability of ``encoder``.
+        Dropout probability of the encoder in fine-tuning, also if the encoder is frozen. It is used
+        instead of the dropout probability with which ``encoder`` was pretrained.
     weight_decay : float
         Weight decay of pretraining and of fine-tuning.
     augmentation : str | dict | braindecode Transform | list of these | None
-        Augmentation of the training batches in fine-tuning: transforms, their names, or dicts such
-        as ``{"name": "GaussianNoise", "std": 0.1}``, see
+        Augmentation of the training batches in fine-tuning: a transform, the name of a transform,
+        or a list of these. A transform with arguments is specified by a dict such as ``{"name":
+        "GaussianNoise", "std": 0.1}``, see
         :func:`~braindecode_pars.estimators.augmentation.make_augmentation`.
     class_weight : "balanced" | dict | None
         Class weights of the cross-entropy. ``"balanced"`` is n / (K n_c), with n training windows,
@@ -405,22 +419,24 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         to weights. If None, all windows have equal weight.
     validation : float | "split"
         Proportion of the subjects that ``fit`` holds out for internal validation. If the subjects
-        are unknown, it is a proportion of the windows, stratified by label. ``"split"`` holds out
-        the recordings whose description has the entry ``split="valid"``, such as the validation
-        subjects of a published corpus; all other labeled windows must have ``split="train"``. The
-        held-out windows are used neither for pretraining nor for fine-tuning. They may, however,
-        have been used, without labels, to pretrain an encoder outside of this fit: an encoder
-        passed as ``encoder``, or an encoder that is pretrained once for several fits (in
-        :func:`~braindecode_pars.evaluation.ablation`). At the end of fine-tuning, the state with
-        the lowest validation loss is restored. The validation loss is the mean cross-entropy of all
-        held-out windows, weighted by the class weights. If 0, all windows are used for training,
-        and the model has the state of the last epoch.
+        are unknown, or if there is only one subject, it is a proportion of the windows, stratified
+        by label. If 0, all windows are used for training, and the model has the weights of the last
+        epoch. ``"split"`` holds out the recordings whose description has the entry
+        ``split="valid"``, such as the validation subjects of a published corpus; all other labeled
+        windows must have ``split="train"``. The held-out windows are used neither for pretraining
+        nor for fine-tuning in this fit. (The training data of an encoder that was pretrained
+        outside of this fit may include them, without labels: an encoder passed as ``encoder``, or
+        an encoder that :func:`~braindecode_pars.evaluation.ablation` pretrains once for several
+        fits.) At the end of fine-tuning, the weights of the epoch with the lowest validation loss
+        are restored. The validation loss is the mean cross-entropy of all held-out windows,
+        weighted by the class weights.
     unlabeled_label : hashable | None
         Label that marks unlabeled windows, which are used for pretraining only. ``"auto"`` uses -1,
-        as in scikit-learn, and warns if any window has this label. Pass -1 to avoid the warning. If
-        None, all windows are labeled, and -1 is an ordinary class. ``VotingClassifier`` and
-        ``StackingClassifier`` of scikit-learn encode the labels before they call this classifier,
-        so that -1 becomes an ordinary class. Remove unlabeled windows in this case.
+        as in scikit-learn, and a warning is issued if any window has this label. To avoid the
+        warning, pass -1. If None, all windows are labeled, and -1 is an ordinary class.
+        ``VotingClassifier`` and ``StackingClassifier`` of scikit-learn encode the labels before
+        they call this classifier, so that -1 becomes an ordinary class. Remove the unlabeled
+        windows before you pass the data to them.
     callbacks : list of skorch callbacks | None
         Callbacks for fine-tuning. A learning rate scheduler requires ``finetune_warmup=None``, and
         a callback that monitors the validation loss requires ``validation``. With
@@ -431,52 +447,55 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     precision : "float32" | "bfloat16"
         Floating-point precision of training. Weights and predictions are always float32.
     compile : bool
-        Whether to compile the encoder and, in pretraining, the decoder. Compiling takes about a
-        minute, and is useful if training takes hours.
+        Whether to compile the encoder and, in pretraining, the decoder of the pretext task.
+        Compilation takes about a minute, and is useful if training takes hours.
     device : str
         Name of a torch device. ``"auto"`` uses the first available of CUDA, MPS and CPU.
     random_state : int | RandomState | None
         Seed of all random numbers. With an int, repeated fits on the CPU yield identical weights.
     verbose : int
-        Verbosity level. If 0, nothing is printed. If 1, one progress bar is shown for each phase.
+        Verbosity level. If 0, nothing is printed. If 1, one progress bar is shown for pretraining
+        and one for fine-tuning.
     checkpoint_dir : path | None
-        Folder in which the pretrained encoder is saved, before fine-tuning starts.
+        Folder in which the pretrained encoder is saved before fine-tuning starts. If None, the
+        pretrained encoder is not saved.
 
     Attributes
     ----------
     classes_ : ndarray, shape (n_classes,)
         Labels, in the order of the columns of ``predict_proba``.
     class_names_ : dict of label to str | None
-        Name of each class, if the data contain class names: in the ``mapping`` of a braindecode
-        dataset, or the ``event_id`` of mne.Epochs. None for other data, and if ``y`` differs from
-        the labels of the data.
+        Name of each class, if the data contain class names (in the ``mapping`` of a braindecode
+        dataset, or in the ``event_id`` of mne.Epochs). None if the data contain no class names, or
+        if ``y`` differs from the labels of the data.
     net_ : skorch.NeuralNetClassifier
-        Fine-tuned net; its module is a PARSNet.
+        Fine-tuned net, whose ``module_`` is a PARSNet.
     encoder_ : PatchEncoder
         Fine-tuned encoder.
     encoder_card_ : EncoderCard
-        Training data and pretext task of the encoder.
+        Metadata of the encoder: training data, training subjects, pretext task and preprocessing.
     fine_tuning_ : dict
         Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` that were
-        used, with ``"auto"`` replaced by the selected value.
+        used: ``"auto"`` is replaced with the selected value.
     history_ : pandas.DataFrame
         Losses of pretraining and of fine-tuning, one row per epoch.
     load_report_ : LoadReport
-        Tensors that were loaded. Only present if the encoder or the model was loaded from a folder.
+        Report of the tensors that were loaded. Only present if the encoder or the model was loaded
+        from a folder.
     sfreq_ : float | None
-        Sampling rate of the training windows in Hz; None when it is unknown.
+        Sampling rate of the training windows in Hz; None if it is unknown.
     preprocessing_ : Preprocessing
-        Preprocessing of the training windows, as far as it is known. A warning is issued if windows
-        to predict were preprocessed differently.
+        Preprocessing of the training windows; unknown entries are None. A warning is issued if the
+        windows to predict were preprocessed differently.
     amplitudes_ : AmplitudeRange | None
-        Usual amplitudes of the training windows: 5th and 95th percentile (``low``, ``high``) of the
-        standard deviation of a channel in a window. ``predict_raw`` compares the amplitudes of a
-        recording with this range.
+        Usual range of the amplitudes of the training windows: the 5th and the 95th percentile
+        (``low`` and ``high``) of the standard deviation of a channel in a window. ``predict_raw``
+        compares the amplitudes of a recording with this range.
     transitions_ : Transitions | None
         Transition probabilities between the labels of consecutive training windows, for
         ``predict_raw(smooth=True)``. None if there are no consecutive windows.
     n_chans_, n_times_ : int
-        Number of channels and of samples in a training window.
+        Number of channels and number of samples of a training window.
     chs_info_ : list of dict | None
         Channels, as in ``mne.Info["chs"]``. None if the channels of the training windows are
         unknown; an empty list if the recordings have different channels.
@@ -516,22 +535,24 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Parameters
         ----------
         X : windows
-            Training windows: a braindecode windows dataset, the X of ``as_sklearn``, a list of
-            windows, an mne.Epochs or an array of shape (n_windows, n_chans, n_times). The order of
-            the channels may differ between recordings. If recordings have different numbers of
-            channels, only the channels shared by all recordings are used, and a warning lists the
-            other channels. The same applies if recordings have different channels and the model
-            uses ``electrode_position=True`` or spatial filters.
+            Training windows: a braindecode windows dataset, the X that
+            :func:`~braindecode_pars.as_sklearn` returns, a list of windows, an mne.Epochs or an
+            array of shape (n_windows, n_chans, n_times). The order of the channels may differ
+            between recordings. If the number of channels differs between recordings, only the
+            channels shared by all recordings are used, and a warning lists the other channels. The
+            same applies if the recordings have different channels and the model uses
+            ``electrode_position=True`` or spatial filters.
         y : array-like, shape (n_windows,) | None
             Labels of any type. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for ``validation`` and the encoder card. If None, the subjects
-            of the dataset are used.
+            Subject of each window, for ``validation`` and for the encoder card (metadata of the
+            encoder). If None, the subjects of the dataset are used.
         unlabeled : windows | SignalStore | None
-            Additional unlabeled windows for pretraining, with any montage. A SignalStore is divided
-            into windows as long as the windows of ``X``; its validation and test subjects are
-            excluded. The parameter ``channels`` also applies to unlabeled windows; if a window
-            contains none of these channels, all of its EEG channels are used.
+            Additional unlabeled windows for pretraining, with any montage. A
+            :class:`~braindecode_pars.signal_store.SignalStore` (a folder of continuous recordings)
+            is divided into windows of the same length as the windows of ``X``, and its validation
+            and test subjects are excluded. The parameter ``channels`` also applies to unlabeled
+            windows; if a window contains none of these channels, all of its EEG channels are used.
 
         Returns
         -------
@@ -541,20 +562,26 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Raises
         ------
         TypeError
-            If ``X`` is of another type or contains continuous recordings, or if a parameter has the
-            wrong type.
+            If ``X`` has an unsupported type or contains continuous recordings instead of windows,
+            or if a parameter has the wrong type.
         ValueError
-            If there are no windows, or windows are malformed or contain NaN; if labels are missing,
-            are all equal, or are exactly -1 and +1 (see ``unlabeled_label``); if the sampling rate
-            differs between recordings, or differs from the encoder; if a window is shorter than a
-            patch; if, with ``validation="split"``, the split of a labeled window is neither "train"
-            nor "valid"; if a loss is not finite.
+            In any of these cases:
+
+            - There are no windows, or windows are malformed or contain NaN.
+            - Labels are missing, are all equal, or are exactly -1 and +1 (see
+              ``unlabeled_label``).
+            - The sampling rate differs between recordings, or from the sampling rate of
+              ``encoder``.
+            - A window is shorter than a patch.
+            - With ``validation="split"``, the split of a labeled window is neither "train" nor
+              "valid".
+            - A loss is not finite.
         FileNotFoundError
             If ``encoder`` is not an existing folder or model.
         OSError
             If ``checkpoint_dir`` cannot be created.
         KeyboardInterrupt
-            After Ctrl-C. The current weights are retained.
+            After Ctrl-C. The estimator keeps the weights trained so far.
 
         Warns
         -----
@@ -572,19 +599,19 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class PARSRegressor(RegressorMixin, PARSEstimator):
-    """Self-supervised pretraining of an encoder, then fine-tuning as a regressor.
+    """Regressor: self-supervised pretraining of an encoder, then fine-tuning on numeric targets.
 
-    The target is a number for each window, such as a reaction time, or a number that all windows of
+    The target is one number per window, such as a reaction time, or one number that all windows of
     a subject share, such as age. Encoder, network and training are the same as in
     :class:`~braindecode_pars.PARSClassifier`, but the network has a single output and a regression
-    loss. The paper does not contain regression.
+    loss. Regression is not part of the paper.
 
     Parameters
     ----------
     loss : "mse" | "huber"
-        Loss of fine-tuning: the mean squared error, or the Huber loss, which is linear for errors
-        above one standard deviation of the training targets and therefore less sensitive to
-        outliers.
+        Loss of fine-tuning: the mean squared error (``"mse"``), or the Huber loss (``"huber"``),
+        which is linear for errors above one standard deviation of the training targets and
+        therefore less sensitive to outliers.
     pretext, pretext_params, encoder, continue_pretraining, sham, freeze_encoder, sfreq, \
 preprocessing, channels, patch_seconds, embed_dim, num_layers, num_heads, mlp_dim, tokenizer, \
 channel_drop_prob, electrode_position, amplitude, head
@@ -595,8 +622,8 @@ encoder_lr_factor, gradient_clip, drop_prob, weight_decay, augmentation, callbac
 pretrain_callbacks
         As in :class:`~braindecode_pars.PARSClassifier`.
     validation : float | "split"
-        As in :class:`~braindecode_pars.PARSClassifier`. If the subjects are unknown, windows are
-        held out without stratification.
+        As in :class:`~braindecode_pars.PARSClassifier`, except that windows are held out without
+        stratification if the subjects are unknown or if there is only one subject.
     precision, compile, device, random_state, verbose, checkpoint_dir
         As in :class:`~braindecode_pars.PARSClassifier`.
 
@@ -606,18 +633,19 @@ pretrain_callbacks
         Mean and standard deviation of the training targets. The network is trained on standardized
         targets: target minus mean, divided by the standard deviation.
     net_ : skorch.NeuralNetRegressor
-        Fine-tuned net; its module is a PARSNet.
+        Fine-tuned net, whose ``module_`` is a PARSNet.
     encoder_, encoder_card_, fine_tuning_, history_, load_report_, sfreq_, preprocessing_, \
 amplitudes_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`. The losses refer to standardized targets:
-        predicting the mean of the training targets has a mean squared error of about 1.
+        if the mean of the training targets is predicted for every window, the mean squared error is
+        about 1.
 
     Notes
     -----
-    Compare the scores with a baseline: ridge regression on the features of the frozen encoder. A
-    target such as age has one value per subject, so evaluate on held-out subjects:
-    :func:`~braindecode_pars.evaluation.regression_scores` computes scores over windows and over
-    subjects.
+    Compare the scores with the scores of a baseline, such as ridge regression on the features of
+    the frozen encoder (see the second example). If the target has one value per subject, such as
+    age, evaluate on held-out subjects: :func:`~braindecode_pars.evaluation.regression_scores`
+    computes scores over windows and over subjects.
 
     References
     ----------
@@ -625,7 +653,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
 
     Examples
     --------
-    Predict a target for each window, the depth of simulated sleep:
+    Predict the depth of sleep in each window of simulated recordings:
 
     >>> import numpy as np
     >>> from braindecode_pars import PARSRegressor, as_sklearn, datasets
@@ -635,7 +663,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     >>> regressor.fit(X, depth).predict(X).shape == depth.shape
     True
 
-    Compare with the baseline, ridge regression on the features of a frozen encoder:
+    Compute the predictions of the baseline, ridge regression on the features of a frozen encoder:
 
     >>> from sklearn.linear_model import RidgeCV
     >>> from sklearn.model_selection import LeaveOneGroupOut, cross_val_predict
@@ -669,9 +697,9 @@ amplitudes_, n_chans_, n_times_, chs_info_
         y : array-like, shape (n_windows,) | None
             Targets, in any unit. NaN marks windows without a target, which are used for pretraining
             only. If None, the labels of the dataset are used. If these labels are codes of named
-            classes, an error is raised, even if the names are numbers such as ages, because the
-            codes differ from these numbers. To convert codes to ages, use ``X, y, _ =
-            as_sklearn(windows)`` and ``np.array([*map(float, X.label_names)])[y]``.
+            classes, an error is raised. This also applies if the names are numbers such as ages,
+            because the codes differ from these numbers. To convert the codes to ages, use ``X, y, _
+            = as_sklearn(windows)`` and pass ``np.array([*map(float, X.label_names)])[y]`` as ``y``.
 
         Returns
         -------
@@ -683,9 +711,9 @@ amplitudes_, n_chans_, n_times_, chs_info_
         TypeError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         ValueError
-            If windows or settings are not accepted, as in
-            :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`, or if targets are
-            missing, not real numbers, codes of named classes, infinite, or all equal.
+            If windows or parameters are invalid, as in :meth:`PARSClassifier.fit
+            <braindecode_pars.PARSClassifier.fit>`. If all targets are missing or equal, or if
+            targets are infinite, not real numbers, or codes of named classes.
 
         Warns
         -----
@@ -707,15 +735,15 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if labels.are_equal(targets):
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
-                f"All training targets are {targets[0]:g}, which is equivalent to one sample. Pass "
-                "windows with at least two different targets."
+                f"All training targets are equal ({targets[0]:g}), so that the training data are "
+                "equivalent to one sample. Pass windows with at least two different targets."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
         return self._standardized(train), None if valid is None else self._standardized(valid)
 
     def _standardized(self, windows: Windows) -> Windows:
         targets = (windows.labels - self.target_mean_) / self.target_scale_
-        # In single precision, because some GPUs do not support double precision
+        # Use single precision, because some GPUs do not support double precision
         return windows.with_labels(targets.astype(np.float32))
 
     def predict(self, X: Any, *, groups: Any = None) -> np.ndarray:
@@ -758,10 +786,10 @@ amplitudes_, n_chans_, n_times_, chs_info_
         pandas.DataFrame
             One row for each window, with the columns ``onset`` and ``duration`` in seconds,
             ``prediction`` in the unit of the targets (NaN in a window with a gap or a "BAD"
-            annotation), and ``n_chans``. With ``overlap``, the prediction of a row is the weighted
-            mean over all windows that overlap with this row. ``frame.attrs`` is described in
-            :meth:`PARSClassifier.predict_raw <braindecode_pars.PARSClassifier.predict_raw>`; it
-            contains no classes.
+            annotation), and ``n_chans``. With ``overlap``, the prediction in a row is the weighted
+            mean of the predictions for all windows that overlap with the window of this row.
+            ``frame.attrs`` has the same entries as in :meth:`PARSClassifier.predict_raw
+            <braindecode_pars.PARSClassifier.predict_raw>`, except for the classes.
 
         Raises
         ------
@@ -790,8 +818,9 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Returns
         -------
         float
-            1 for perfect predictions, 0 for predicting the mean of ``y``, and negative for worse
-            predictions. NaN, with a warning, if all targets are equal.
+            1 for perfect predictions, 0 for predictions that all equal the mean of ``y``, and
+            negative for worse predictions. If all targets are equal, the score is NaN, and a
+            warning is issued.
 
         Raises
         ------
@@ -807,15 +836,16 @@ amplitudes_, n_chans_, n_times_, chs_info_
         predicted = self.predict(windows)[known]
         if labels.are_equal(targets[known]):
             checks.warn_user(
-                f"R2 is not defined, because all targets are {targets[known][0]:g}. Score windows "
-                "of several subjects together, as regression_scores does."
+                "R2 is not defined (NaN), because the targets of all scored windows are equal "
+                f"({targets[known][0]:g}). Compute the score over windows of several subjects, as "
+                "regression_scores does."
             )
             return float("nan")
         return float(r2_score(targets[known], predicted, sample_weight=sample_weight))
 
 
 def _targets(windows: Windows, y: Any) -> np.ndarray:
-    """Return the targets of windows: ``y``, or the labels of the dataset if they are quantities."""
+    """Return the targets of windows: ``y``, or the labels of the dataset if these are numeric."""
     codes = set() if windows.y is None else {*windows.y.tolist()}
     items = (windows.label_names or {}).items()
     names = [name for name, code in items if code in codes and name != str(code)]
@@ -824,8 +854,8 @@ def _targets(windows: Windows, y: Any) -> np.ndarray:
     if names and (y is None or are_numbers):
         raise ValueError(
             "PARSRegressor requires numeric targets, but the labels of X are codes of classes "
-            f"({checks.format_list(names)}). Pass one number per window as y, such as "
-            "np.array([*map(float, X.label_names)])[y] after X, y, _ = as_sklearn(...). To predict "
-            "classes, use PARSClassifier."
+            f"({checks.format_list(names)}). Pass one number per window as y. If the class names "
+            "are numbers, convert the codes with X, y, _ = as_sklearn(windows) and "
+            "np.array([*map(float, X.label_names)])[y]. To predict classes, use PARSClassifier."
         )
     return labels.targets_of(windows)

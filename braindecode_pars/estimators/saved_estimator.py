@@ -1,9 +1,9 @@
-"""Save and load fitted estimators that have an encoder, without pickle.
+"""Save and load fitted estimators with an encoder, without pickle.
 
-The functions :func:`save`, :func:`load`, :func:`from_pretrained`, :func:`clone_with_encoder` and
-:func:`pretrained_card` are methods of these estimators. A fitted estimator is stored in the model
-file of its network or encoder (``_common.model_files``), in a separate entry. Parameters and labels
-are stored as JSON.
+The estimators use the functions :func:`save`, :func:`load`, :func:`from_pretrained`,
+:func:`clone_with_encoder` and :func:`pretrained_card` as methods. A fitted estimator is stored as
+an additional entry in the model file of its network or encoder (``_common.model_files``).
+Parameters and labels are stored as JSON.
 """
 
 import copy
@@ -29,20 +29,21 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
     """Save the fitted model in a folder, without pickle.
 
     A single safetensors file contains all data that :meth:`load` reads: weights, labels,
-    parameters, history, the encoder card and a checksum. A human-readable copy of the
-    description is saved as a JSON file in the same folder. ``PARSClassifier(encoder=folder)``
-    uses the encoder of the model, and ``PARSNet.from_pretrained`` reads the folder of a
-    classifier. The decoder of the pretext task is not saved.
+    parameters, training history, the encoder card (metadata of the encoder) and a checksum. A
+    human-readable copy of everything except the weights is saved as a JSON file in the same folder.
+    The decoder of the pretext task is not saved. To use only the encoder of a saved model, pass the
+    folder as ``encoder``, as in ``PARSClassifier(encoder=folder)``. ``PARSNet.from_pretrained``
+    loads the network of a saved PARSClassifier.
 
     Parameters
     ----------
     folder : path
-        Folder of the model. It is created if it does not exist. An existing model of the same
-        kind in this folder is replaced.
+        Folder in which the model is saved. It is created if it does not exist. If the folder
+        contains a model of the same kind, this model is replaced.
     share : bool
-        Whether to save for sharing: without subject names (see
-        :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`), without paths, and with
-        a model card (``README.md``; an existing one is kept).
+        Whether to save the model for sharing. If True, the names of subjects (see
+        :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`) and paths are omitted, and a
+        model card (``README.md``) is written, unless the folder already contains a ``README.md``.
 
     Returns
     -------
@@ -52,20 +53,20 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
     Raises
     ------
     sklearn.exceptions.NotFittedError
-        Before ``fit``.
+        If the estimator is not fitted.
     OSError
-        If the folder cannot be written. Its previous content is then unchanged.
+        If the folder cannot be written. The previous content of the folder is then unchanged.
     ValueError
-        If labels are neither strings nor numbers, or if the folder contains a model of another
-        kind, or files but no model. With ``share=True``, also if the folder contains files that
-        do not belong to the model.
+        If labels are neither strings nor numbers nor booleans. If the folder contains a model of a
+        different kind, or contains files but no model. With ``share=True``, also if the folder
+        contains files that do not belong to the model.
     """
     check_is_fitted(self)
     folder = Path(folder).expanduser()
     description, tensors = self._to_save()
     entry = description[model_files.ENTRIES[self._kind]]
     entry |= _fitted_to_json(self)
-    if share:  # the text of an object may contain the path of a folder
+    if share:  # the text of a parameter may contain the path of a folder
         left_out = entry["parameters"]["left_out"]
         left_out |= dict.fromkeys(left_out, "...")
     model_files.check_may_save(folder, self._kind, share=share)
@@ -76,7 +77,7 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
 def load(cls: Any, folder: str | Path, *, device: str = "auto", strict: bool = True) -> Any:
     """Load a fitted estimator that was saved with :meth:`save`.
 
-    The loaded estimator yields exactly the same predictions or embeddings as the saved
+    The predictions or embeddings of the loaded estimator are identical to those of the saved
     estimator.
 
     Parameters
@@ -84,31 +85,32 @@ def load(cls: Any, folder: str | Path, *, device: str = "auto", strict: bool = T
     folder : path | str
         Folder of the model, or ``"hf://owner/name"`` to download it from the Hugging Face Hub.
     device : str
-        Device of the loaded model. The saved device is ignored, because it may not be available
-        on this machine.
+        Name of the torch device of the loaded model. The device of the saved model is ignored,
+        because it may not be available on this machine.
     strict : bool
-        Whether to raise an error if the tensors in the file do not match the tensors of the
-        model. If False, the matching tensors are loaded, and listed in ``load_report_``.
+        Whether to raise an error if the tensors in the file do not match the tensors of the model.
+        If False, only the matching tensors are loaded, and ``load_report_`` lists the loaded and
+        the missing tensors.
 
     Returns
     -------
     estimator
-        Fitted estimator; a loaded embedder lacks ``task_``.
+        The fitted estimator. A loaded PARSEmbedder has no attribute ``task_``.
 
     Raises
     ------
     FileNotFoundError
         If the folder or its model file does not exist.
     ValueError
-        If a file is corrupt or was edited, or if its tensors do not match the model that it
-        describes.
+        If a file is corrupt or was edited, or if the tensors in the file do not match the model
+        that is described in the file.
 
     Warns
     -----
     UserWarning
-        If parameters were not saved. For security, a file must not determine where a refit
-        reads, downloads or writes files. Therefore ``checkpoint_dir`` is never saved, and
-        ``encoder`` is saved only if it is the name of a bundled encoder.
+        If some parameters were not saved. For security, a file must not determine where a later
+        ``fit`` reads, downloads or writes files. Therefore, ``checkpoint_dir`` is never saved, and
+        ``encoder`` is saved only if it is the name of an encoder that is bundled with the package.
     """
     model = model_files.read_model(folder, cls._kind)
     weights: Any = (
@@ -133,9 +135,10 @@ def from_pretrained(
     Parameters
     ----------
     source : path | str
-        Folder of the model, or model id on the Hub: ``"hf://owner/name"`` or ``"owner/name"``.
-        A model that is not in the local cache is downloaded. In contrast, ``load`` downloads
-        only ``"hf://owner/name"``.
+        Folder of the model, or model id on the Hub: ``"hf://owner/name"`` or ``"owner/name"``. With
+        both forms of the id, a model that is not in the local cache is downloaded. In contrast,
+        ``load`` downloads only ``"hf://owner/name"``. PARSEmbedder also accepts the name of a
+        bundled encoder, such as ``"small"``.
     device, strict
         As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
     **download
@@ -145,14 +148,15 @@ def from_pretrained(
     Returns
     -------
     estimator
-        The fitted estimator.
+        The fitted estimator. If ``source`` contains only an encoder,
+        ``PARSEmbedder.from_pretrained`` returns an embedder with this encoder.
 
     Raises
     ------
     FileNotFoundError, ValueError
         As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
     ImportError
-        If a model must be downloaded, but ``huggingface_hub`` is not installed.
+        If the model must be downloaded, but ``huggingface_hub`` is not installed.
 
     Examples
     --------
@@ -169,9 +173,10 @@ def from_pretrained(
 
 
 def clone_with_encoder(self: Any) -> Any:
-    """Return an unfitted clone for scikit-learn, which shares the fitted ``encoder``.
+    """Return an unfitted clone for scikit-learn, with the same fitted ``encoder``.
 
-    scikit-learn also clones parameters, which would remove the fitted state of ``encoder``.
+    By default, scikit-learn also clones the parameters of an estimator, so that an estimator passed
+    as ``encoder`` would no longer be fitted.
     """
     without_encoder = copy.copy(self)
     without_encoder.encoder = None
@@ -181,9 +186,9 @@ def clone_with_encoder(self: Any) -> Any:
 
 
 def pretrained_card(self: Any) -> cards.EncoderCard | None:
-    """Return the card of the encoder that was passed as ``encoder``; None without an encoder.
+    """Return the encoder card (metadata) of the parameter ``encoder``, or None without an encoder.
 
-    None is also returned if the encoder cannot be loaded; ``fit`` then raises the error.
+    None is also returned if the encoder cannot be loaded; the error is then raised by ``fit``.
     """
     try:
         return None if self.encoder is None else saved.load_encoder(self.encoder).card
@@ -192,7 +197,7 @@ def pretrained_card(self: Any) -> cards.EncoderCard | None:
 
 
 def windows_to_json(estimator: Any) -> dict[str, Any]:
-    """Return the attributes of the windows of ``fit``, to save a model without a PARSNet."""
+    """Return the attributes of the training windows, to save a model without a PARSNet."""
     return {
         "n_chans": estimator.n_chans_,
         "n_times": estimator.n_times_,
@@ -201,7 +206,7 @@ def windows_to_json(estimator: Any) -> dict[str, Any]:
     }
 
 
-#: Fitted numbers of some estimators: of a regressor, and of a model that a study has saved.
+#: Fitted numbers that only some estimators have: a regressor, and a model that a study has saved.
 _NUMBERS = ("target_mean", "target_scale", "expected_score")
 
 
@@ -218,8 +223,8 @@ def _fitted_to_json(estimator: Any) -> dict[str, Any]:
         classes = [c.item() if hasattr(c, "item") else c for c in estimator.classes_.tolist()]
         if not all(isinstance(label, (bool, int, float, str)) for label in classes):
             raise ValueError(
-                f"Labels of type {type(classes[0]).__name__} cannot be saved. Fit on labels that "
-                "are strings, numbers or booleans, or pickle the estimator."
+                f"Labels of type {type(classes[0]).__name__} cannot be saved. Refit with labels "
+                "that are strings, numbers or booleans, or pickle the estimator."
             )
         names, matrix = estimator.class_names_, estimator.transitions_
         entries["classes"] = {"values": classes, "dtype": estimator.classes_.dtype.str}
@@ -246,7 +251,7 @@ def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_bundled(encoder: Any) -> bool:
-    """Whether ``encoder`` is the name of a bundled encoder, and no folder has the same name."""
+    """Whether ``encoder`` is the name of a bundled encoder, and not also the name of a folder."""
     bundled = model_files.bundled_folder(encoder) if isinstance(encoder, str) else None
     return bundled is not None and model_files.model_folder(encoder) == bundled
 
@@ -254,15 +259,15 @@ def _is_bundled(encoder: Any) -> bool:
 def _parameters_to_json(estimator: BaseEstimator) -> dict[str, dict[str, Any]]:
     """Return the constructor arguments of an estimator in three dicts.
 
-    ``kept`` contains the arguments that can be stored in JSON. ``pairs`` contains dicts whose keys
-    are not strings, as lists of pairs. ``left_out`` contains the text of all other arguments:
-    objects that can be stored only with pickle (a task instance, an augmentation, a callback), and
-    folders.
+    The dict ``kept`` contains the arguments that can be stored as JSON. ``pairs`` contains
+    arguments that are dicts with keys other than strings, as lists of pairs. ``left_out`` contains
+    the text of all other arguments: objects that can be stored only with pickle (such as a task
+    instance, an augmentation or a callback), and folders.
     """
     json_values, pairs, left_out = {}, {}, {}
     for name, value in estimator.get_params(deep=False).items():
         if name in ("checkpoint_dir", "device"):
-            continue  # do not affect the result of a refit
+            continue  # these parameters do not affect the result of a refit
         # Convert values that have an equivalent in JSON.
         if name == "pretext":  # the name of a registered task, or of a class in a file
             task = find_task(value) if checks.names_file(value) else value
@@ -296,9 +301,9 @@ def _is_json(value: Any) -> bool:
 def _estimator_from_json(cls: type[BaseEstimator], described: dict[str, Any]) -> BaseEstimator:
     """Return an unfitted estimator with the saved parameters; warn about unsaved parameters.
 
-    For security, a file must not determine what a refit reads, downloads, writes or executes.
-    Therefore the folder of an encoder, ``checkpoint_dir`` and the file of a pretext task are not
-    used.
+    For security, a file must not determine what a later ``fit`` reads, downloads, writes or
+    executes. Therefore, the folder of an encoder, ``checkpoint_dir`` and the file of a pretext task
+    are ignored.
     """
     parameters, left_out = dict(described["kept"]), dict(described["left_out"])
     unsafe = {

@@ -1,4 +1,4 @@
-"""Transformers that use the subject of each window: SubjectCentering and EuclideanAlignment."""
+"""scikit-learn transformers that use the subjects: SubjectCentering and EuclideanAlignment."""
 
 from dataclasses import replace
 from typing import Any, Self
@@ -12,8 +12,8 @@ from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import Windows, convert, picking
 
-#: Default minimum number of windows per subject. The error of a mean of n windows adds 1/n of the
-#: within-subject variance to each feature.
+#: Default minimum number of windows per subject. A mean over n windows has an error, which adds 1/n
+#: of the within-subject variance to each centered feature.
 MIN_WINDOWS = 10
 
 
@@ -29,9 +29,9 @@ def subject_numbers(
     min_windows : int
         Minimum number of windows per subject.
     owner : str
-        Name of the class or parameter that needs the subjects, for the error message.
+        Name of the class or parameter that requires the subjects, for the error message.
     remedy : str
-        Alternative remedy if a subject has too few windows, for the error message.
+        What to do if a subject has too few windows in total, for the error message.
 
     Returns
     -------
@@ -48,17 +48,18 @@ def subject_numbers(
     if windows.groups is None:
         n_unknown = int((~windows.has_subject).sum())
         raise ValueError(
-            f"{owner} requires the subject of every window, but it is unknown for {n_unknown} of "
-            f"{len(windows)} windows. Pass the X of as_sklearn, or pass groups."
+            f"{owner} requires the subject of every window, but the subject is unknown for "
+            f"{n_unknown} of {len(windows)} windows. Pass the subjects as groups, or pass the X "
+            "that as_sklearn returns, which contains the subjects."
         )
     numbers, names = pd.factorize(windows.groups)
     counts = np.bincount(numbers)
     if counts.min() < min_windows:
         first_small = int((counts < min_windows).argmax())
         raise ValueError(
-            f"{owner} requires at least {min_windows} windows per subject to estimate the subject "
-            f"mean, but subject {names[first_small]} has {counts[first_small]}. Pass all windows "
-            f"of a subject in one call, or {remedy}."
+            f"{owner} requires at least {min_windows} windows per subject to estimate the mean of "
+            f"a subject, but subject {names[first_small]} has {counts[first_small]}. Pass all "
+            f"windows of a subject in one call. If a subject has fewer windows in total, {remedy}."
         )
     return numbers
 
@@ -66,7 +67,7 @@ def subject_numbers(
 def subtract_means(
     features: np.ndarray, subjects: np.ndarray, prior: tuple[np.ndarray, float] | None = None
 ) -> np.ndarray:
-    """Subtract the mean of each subject, or its running mean, from features.
+    """Subtract the mean of each subject, or the running mean of each subject, from features.
 
     Parameters
     ----------
@@ -75,15 +76,16 @@ def subtract_means(
     subjects : ndarray of int, shape (n_windows,)
         Subject code of each window, counted from 0.
     prior : tuple of ndarray and float | None
-        Initial value of the running mean, and its weight as a number of windows. The running mean
-        of a window includes this window and all previous windows of the same subject, in row
-        order. If None, the mean over all windows of a subject is subtracted.
+        If not None, the running mean is subtracted: the mean over this window and all previous
+        windows of the same subject, in row order. ``prior`` contains the initial value of the
+        running mean, and the weight of this value as a number of windows. If None, the mean over
+        all windows of a subject is subtracted.
 
     Returns
     -------
     ndarray, shape (n_windows, n_features)
-        Copy of the features with a floating-point dtype. NaN values remain NaN, and are ignored
-        in the means.
+        Centered copy of the features, with a floating-point dtype. NaN values remain NaN, and are
+        ignored in the means.
 
     Examples
     --------
@@ -119,57 +121,58 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
     .. math::
         f_i - \frac{1}{|\{j : s(j) = s(i)\}|} \sum_{j : s(j) = s(i)} f_j ,
 
-    where the sum is over the windows of one call of :meth:`transform`. Differences between
-    subjects are often larger than differences between classes, so centering can improve scores
-    considerably.
+    where the sum is over all windows of the subject in one call of :meth:`transform`. Differences
+    between subjects are often larger than differences between classes, so centering can increase
+    scores considerably.
 
     **This method is transductive.** Each prediction also uses the other windows of the test
-    subject, without their labels. All windows of a recording must therefore be available before
-    the first window is classified. Report scores as transductive, and compare them only with
-    methods that use the same data. The subject mean also depends on the class proportions of the
-    subject. If the class proportions differ between subjects, centering removes part of the
-    difference between classes. In a subject with windows of one class only, it removes the whole
-    difference.
+    subject, without their labels. All windows of a subject must therefore be available before the
+    first window is classified. Report the scores as transductive, and compare them only with scores
+    of methods that use the same data of the test subjects. The subject mean also depends on the
+    class proportions of the subject. If the class proportions differ between subjects, centering
+    removes part of the difference between classes. If each subject has windows of one class only,
+    centering removes the whole difference.
 
     **Causal centering** (``running=True``): The windows of a subject must be in temporal order.
-    Window :math:`i`, the n-th window of its subject, is centered by the mean of all windows of the
-    subject up to and including window :math:`i`. This running mean is shrunk toward the mean
-    :math:`m` of the training subjects, which has the weight of :math:`n_0` windows,
+    Window :math:`i`, the n-th window of its subject, is centered by subtracting the mean over all
+    windows of the subject up to and including window :math:`i`. This running mean is shrunk toward
+    the mean :math:`m` of the training subjects, which has the weight of :math:`n_0` windows,
 
     .. math::
         f_i - \frac{n_0 m + \sum_{j \le i, s(j) = s(i)} f_j}{n_0 + n} .
 
     The training windows are centered in the same way. If the classes occur in long blocks, the
-    running mean reflects mainly the class of the first block for a long time. The result then
-    depends on the order of the blocks.
+    running mean mainly reflects the class of the first block for a long time, so that the centered
+    features depend on the order of the blocks.
 
     Parameters
     ----------
     transformer : transformer
-        Required: a transformer of windows, such as
+        Required: a transformer that computes features of windows, such as
         :class:`~braindecode_pars.evaluation.LogBandPower`, :class:`~braindecode_pars.PARSEmbedder`
-        or a pipeline. A clone is fitted. The transformer is an argument, not the previous step of a
-        pipeline, because features contain no subjects, and SubjectCentering requires the subject
-        of each window. SubjectCentering therefore works in
-        scikit-learn's cross-validation and in the protocols of :mod:`braindecode_pars.evaluation`,
-        which pass only windows to ``predict``.
+        or a pipeline. A clone is fitted. Do not use the transformer as the previous step of a
+        pipeline: SubjectCentering reads the subjects from the windows, and features do not contain
+        the subjects. Because the subjects are read from the windows, SubjectCentering also works in
+        scikit-learn's cross-validation and in evaluation protocols (such as
+        :func:`~braindecode_pars.evaluation.compare`), which pass only windows to ``predict``.
     min_windows : int
-        Minimum number of windows per subject. The error of a mean of n windows adds 1/n of the
-        within-subject variance to each feature (10 % with the default of 10 windows). With
-        ``running=True``, the first window can already be predicted, and ``min_windows`` is the
-        weight :math:`n_0` of the training mean.
+        Minimum number of windows per subject. A mean over n windows has an error, which adds 1/n of
+        the within-subject variance to each centered feature (10 % with 10 windows). With
+        ``running=True``, one window per subject is sufficient, and ``min_windows`` is the weight
+        :math:`n_0` of the mean of the training subjects.
     running : bool
-        Whether to subtract the running mean of the current and previous windows, instead of the
-        mean of all windows.
+        Whether to use causal centering: subtract the running mean over the current and all previous
+        windows of a subject, instead of the mean over all windows of the subject.
 
     Attributes
     ----------
     transformer_ : transformer
         Fitted transformer.
     mean_ : ndarray, shape (n_features,)
-        Subject means, averaged over the training subjects. Only present with ``running=True``.
+        Mean :math:`m` of the training subjects: the subject means, averaged over subjects. Only
+        present with ``running=True``.
     test_subject_data_ : TestSubjectData
-        Data of the test subject that a prediction uses in addition to the predicted window.
+        Which data of the test subject a prediction uses in addition to the window itself.
 
     References
     ----------
@@ -207,19 +210,19 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         return TestSubjectData.PAST_UNLABELED if self.running else TestSubjectData.ALL_UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit the transformer; with ``running=True``, also compute the mean of training subjects.
+        """Fit the transformer and, with ``running=True``, store the mean of the training data.
 
         With ``running=False``, no mean is stored: each call of :meth:`transform` computes the
-        subject means of its own windows.
+        subject means of the windows that are passed to it.
 
         Parameters
         ----------
         X : windows
             Windows of any type that the transformer accepts.
         y : array-like, shape (n_windows,) | None
-            Labels, passed to the transformer.
+            Labels, which are passed to the transformer.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for inputs without subjects, such as arrays.
+            Subject of each window, for windows that do not contain their subjects, such as arrays.
 
         Returns
         -------
@@ -237,7 +240,7 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         """
         windows_estimator.check_estimator(self)
         subjects = self._subjects(X, groups)
-        # PARSEmbedder, for example, stores the subjects in its encoder card.
+        # Pass the subjects on, because PARSEmbedder, for example, stores them in the encoder card.
         passes_groups = groups is not None and validation.has_fit_parameter(
             self.transformer, "groups"
         )
@@ -255,17 +258,18 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            All windows of each subject. The result depends on which windows are passed in one
-            call. With ``running=True``, the windows of each subject must be in temporal order and
-            start with the first window.
+            All windows of each subject: the mean is computed over the windows that are passed in
+            one call. With ``running=True``, the windows of each subject must be in temporal order,
+            beginning with the first window of the subject.
         groups : array-like, shape (n_windows,) | None
             As in :meth:`fit`.
 
         Returns
         -------
         ndarray, shape (n_windows, n_features)
-            Features with mean zero over the windows of each subject. With ``running=True``, the
-            running mean was subtracted from each window.
+            Centered features: their mean over the windows of each subject is zero. With
+            ``running=True``, the running mean is subtracted from the features of each window
+            instead.
 
         Raises
         ------
@@ -283,7 +287,7 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         return subtract_means(features, subjects, prior)
 
     def fit_transform(self, X: Any, y: Any = None, *, groups: Any = None) -> np.ndarray:
-        """Fit the transformer, compute its features and subtract the mean of each subject.
+        """Fit the transformer, compute the features and subtract the mean of each subject.
 
         Parameters
         ----------
@@ -320,23 +324,23 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         return subject_numbers(windows, min_windows, type(self).__name__)
 
 
-#: Directions whose variance is below this fraction of the largest variance contain only rounding
-#: errors and are set to zero.
+#: Directions whose variance is below this proportion of the largest variance contain only rounding
+#: errors, and are set to zero.
 _SMALLEST = 1e-7
 
 
 class EuclideanAlignment(TransformerMixin, BaseEstimator):
-    r"""Euclidean alignment: whiten signals by the mean covariance of each subject (transductive).
+    r"""Euclidean alignment: whiten signals with the mean covariance of each subject (transductive).
 
     A window :math:`X_i` of a subject (channels by samples, T samples) becomes
 
     .. math::
         \bar R^{-1/2} X_i, \qquad \bar R = \frac1n \sum_{i=1}^n \frac{X_i X_i^\top}{T},
 
-    where :math:`\bar R` is the mean covariance over all n windows of the subject. Use it with
-    models that are trained on signals, such as
-    :class:`~braindecode_pars.estimators.NetworkClassifier`;
-    :class:`~braindecode_pars.SubjectCentering` is the corresponding method for features.
+    where :math:`\bar R` is the mean covariance over all n windows of the subject. Use Euclidean
+    alignment for models that are trained on signals, such as
+    :class:`~braindecode_pars.estimators.NetworkClassifier`. The corresponding method for features
+    is :class:`~braindecode_pars.SubjectCentering`.
 
     **This method is transductive.** Each prediction also uses the other windows of the test
     subject, without their labels. For the consequences, see
@@ -353,14 +357,14 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     chs_info_ : list of dict | None
-        Channels of ``fit``, as in ``mne.Info["chs"]``; None when unknown.
+        Channels seen in ``fit``, as in ``mne.Info["chs"]``. None if the channels are unknown.
     test_subject_data_ : TestSubjectData
-        Data of the test subject that a prediction uses in addition to the predicted window.
+        Which data of the test subject a prediction uses in addition to the window itself.
 
     Notes
     -----
-    The aligned signals are dimensionless. Directions without variance, such as the direction that
-    an average reference removes, remain zero.
+    The aligned signals have no unit. Directions without variance, such as the mean over channels in
+    recordings with an average reference, remain zero.
 
     References
     ----------
@@ -385,12 +389,12 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
         self.min_windows = min_windows
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the channels. Each call of :meth:`transform` computes the covariances.
+        """Store the channels. The covariances are computed in each call of :meth:`transform`.
 
         Parameters
         ----------
         X : windows
-            Windows whose channels :meth:`transform` will use. No signal is read.
+            Windows with the channels that :meth:`transform` will use. Their signals are not read.
         y : Any
             Not used, present for API consistency.
 
@@ -415,15 +419,16 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            All windows of each subject. The result depends on which windows are passed in one
-            call.
+            All windows of each subject: the mean covariance is computed over the windows that are
+            passed in one call.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for inputs without subjects, such as arrays.
+            Subject of each window, for windows that do not contain their subjects, such as arrays.
 
         Returns
         -------
         Windows
-            Windows with the labels and subjects of ``X``. A window is aligned when it is read.
+            Aligned windows, with the labels and subjects of ``X``. The signals of a window are
+            aligned when they are read.
 
         Raises
         ------
@@ -457,7 +462,7 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
 
 
 class _Aligned:
-    """Reader that aligns each window when it is read.
+    """Sequence of windows, each of which is aligned when it is read.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Base classes of classifiers of windows.
 
-LabelPredictor provides predict, predict_proba and score. WindowsClassifier also reads the labels in
-``fit``, and predicts windows and continuous recordings from logits.
+LabelPredictor provides predict, predict_proba and score. Its subclass WindowsClassifier also
+validates the windows and labels of ``fit``, and predicts windows and continuous recordings from the
+logits of a subclass.
 """
 
 from abc import abstractmethod
@@ -25,8 +26,8 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
 
     unlabeled_label: Any
 
-    # With scikit-learn's metadata routing, groups are passed to the predictions, for subject-wise
-    # centering.
+    # scikit-learn's metadata routing may pass groups (the subjects) to these methods, because
+    # subject-wise centering requires the subjects.
     __metadata_request__score = {"groups": True}  # noqa: RUF012
     __metadata_request__predict = {"groups": True}  # noqa: RUF012
     __metadata_request__predict_proba = {"groups": True}  # noqa: RUF012
@@ -41,21 +42,22 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            Windows of any type that ``fit`` accepts. Channels are matched by name to the channels
-            of ``fit``, and reordered to the order of ``fit``.
+            Windows of any type that ``fit`` accepts. The channels are matched by name to the
+            channels of ``fit``, and are used in the order of ``fit``. Windows without channel names
+            are assumed to have the channels of ``fit``, in the same order.
 
-            PARSClassifier accepts windows of any length, if they are at least one patch long. If
-            channels of ``fit`` are missing, PARSClassifier and FewLabelsClassifier use the
-            remaining channels, with a warning. If all channels of ``fit`` are missing,
-            PARSClassifier uses all EEG channels, with a warning. A model with electrode positions
-            uses the positions of the channels in ``X``, and warns if all of these positions are
-            unknown. Windows without channel names are assumed to have the channels of ``fit``.
+            PARSClassifier accepts windows of any length that are at least as long as one patch (see
+            ``patch_seconds``). If channels of ``fit`` are missing in ``X``, PARSClassifier and
+            FewLabelsClassifier use the remaining channels, and issue a warning. If all channels of
+            ``fit`` are missing, PARSClassifier uses all EEG channels of ``X``, and issues a
+            warning. A model with electrode positions uses the positions of the channels in ``X``,
+            and issues a warning if all of these positions are unknown.
 
-            A FewLabelsClassifier with subject-wise centering requires all windows of a subject in
-            one call.
+            A FewLabelsClassifier with subject-wise centering subtracts the mean over the windows of
+            each subject, so all windows of a subject must be passed in one call.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for a FewLabelsClassifier; other classifiers ignore it. If
-            None, the subjects of the windows are used.
+            Subject of each window, for a FewLabelsClassifier; ignored by other classifiers. If
+            None, the subjects that are stored with the windows are used.
 
         Returns
         -------
@@ -85,7 +87,7 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray, shape (n_windows,)
-            Predicted labels, with the values that were passed to ``fit``.
+            Predicted labels. Their values are the labels that were passed to ``fit``.
         """
         return self._predictions(X, groups)[0]
 
@@ -94,7 +96,7 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
     ) -> float:
         """Return the accuracy on the labeled windows.
 
-        For another metric, call a scorer of scikit-learn with windows that are all labeled:
+        For a different metric, use a scorer of scikit-learn on labeled windows only:
         ``get_scorer("balanced_accuracy")(clf, X, y)``.
 
         Parameters
@@ -102,9 +104,9 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
         X : windows
             As in ``predict_proba``.
         y : array-like, shape (n_windows,) | None
-            Labels. If None, the labels of the dataset are used. Windows with ``unlabeled_label``
-            are ignored. Windows with a label that did not occur in ``fit`` are counted as errors,
-            and a warning lists these labels.
+            Labels. If None, the labels of the dataset are used. Windows with the label
+            ``unlabeled_label`` are ignored. Windows with a label that did not occur in ``fit`` are
+            counted as errors, and a warning lists these labels.
         sample_weight : array-like, shape (n_windows,) | None
             Weight of each window.
         groups : array-like, shape (n_windows,) | None
@@ -125,15 +127,16 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
         labeled, y, sample_weight = labels.to_score(
             windows, self.unlabeled_label, self.classes_, sample_weight
         )
-        # All windows are predicted, because the subject mean includes unlabeled windows.
+        # Predict all windows, because unlabeled windows contribute to the subject means.
         return float(np.average(self.predict(windows)[labeled] == y, weights=sample_weight))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WindowsClassifier(LabelPredictor):
-    """Base class of classifiers that predict windows and recordings from logits (``_outputs``).
+    """Base class of classifiers that predict windows and recordings from logits.
 
-    The parameters are described in PARSClassifier.
+    A subclass implements ``_outputs``, which returns the logits. The parameters are described in
+    PARSClassifier.
     """
 
     __metadata_request__decision_function = {"groups": True}  # noqa: RUF012
@@ -164,9 +167,10 @@ class WindowsClassifier(LabelPredictor):
             pairs = {*zip(codes[labeled].tolist(), subjects, strict=True)}
             if len(pairs) == len(self.classes_) == len({*subjects}):
                 checks.warn_user(
-                    "Class and subject are confounded: all windows of a class come from one "
-                    "subject. Add labeled subjects to each class. To predict a number such as age, "
-                    "use PARSRegressor."
+                    "Class and subject are confounded: each class has windows of only one subject, "
+                    "and each subject has windows of only one class, so the classifier may "
+                    "distinguish subjects instead of classes. Add labeled subjects to each class. "
+                    "To predict a number such as age, use PARSRegressor."
                 )
         self.transitions_ = transitions.Transitions.of(
             windows[codes >= 0], self.classes_, self.class_weight
@@ -188,8 +192,9 @@ class WindowsClassifier(LabelPredictor):
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
-            Logits. With two classes, the second logit minus the first logit: a positive value means
-            that the second label in ``classes_`` is more probable.
+            Logits, with one column for each class in ``classes_``. With two classes, a single value
+            per window: the second logit minus the first logit, which is positive if the second
+            label in ``classes_`` is more probable.
         """
         logits = self._outputs(X, groups).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
@@ -211,10 +216,11 @@ class WindowsClassifier(LabelPredictor):
         """Predict consecutive windows of a continuous recording.
 
         The recording is preprocessed like the training recordings and divided into consecutive
-        windows, starting at the first sample. Channels are matched to the channels of ``fit`` by
-        the names of their electrodes: for example, ``T3`` matches ``T7``, ``A1`` matches ``M1``,
-        and ``EEG C3-REF`` matches ``C3``. If necessary, a bipolar channel, or a channel with a
-        named reference, is computed as the difference of two channels of the recording.
+        windows, starting at the first sample. The channels of the recording are matched to the
+        channels of ``fit`` by the names of their electrodes: for example, ``T3`` matches ``T7``,
+        ``A1`` matches ``M1``, and ``EEG C3-REF`` matches ``C3``. If ``fit`` used a bipolar channel,
+        or a channel with a named reference, that is not in the recording, this channel is computed
+        as the difference of two channels of the recording.
 
         Parameters
         ----------
@@ -223,9 +229,9 @@ class WindowsClassifier(LabelPredictor):
             WFDB file.
         overlap : float
             Overlap of consecutive windows, as a proportion of the window length in [0, 1). If 0,
-            the windows do not overlap. With overlap, additional windows are predicted, and each
-            row contains mean probabilities: the average over all windows that overlap with the
-            row, weighted by the duration of the overlap.
+            the windows do not overlap. With overlap, additional windows are predicted, but the
+            table has the same rows: the probabilities in a row are the average over all windows
+            that overlap with the window of this row, weighted by the duration of the overlap.
         preprocess : bool
             Whether to resample, re-reference, filter and scale the recording like the training
             recordings, according to ``preprocessing_``. If False, the recording is not
@@ -236,8 +242,9 @@ class WindowsClassifier(LabelPredictor):
             (:class:`~braindecode_pars.windows.transitions.Transitions`). Use it for labels with
             temporal structure, such as sleep stages or seizures.
         rescale : bool
-            Whether to multiply the recording by a constant, so that its median amplitude is in the
-            middle of ``amplitudes_``. Use it for recordings with another unit or gain, such as
+            Whether to multiply the recording by a constant, so that the median amplitude of the
+            recording is in the middle of ``amplitudes_``, the range of the training data. Use it
+            for recordings with a different unit or gain than the training recordings, such as
             recordings of wearable devices.
 
         Returns
@@ -246,37 +253,42 @@ class WindowsClassifier(LabelPredictor):
             One row for each window, from the beginning of the recording. An incomplete window at
             the end is not predicted. Columns:
 
-            - ``onset``, ``duration``: in seconds; onsets are relative to the first sample. In a
-              resampled recording, onsets are accurate to one sample (1.5 samples after a gap).
-            - ``label``: name of the most probable class; without class names, its label as text.
-              None if the window is not predicted, because it contains a gap or overlaps with an
-              annotation that begins with "BAD".
-            - ``probability_LABEL``: one column for each class, in the order of ``classes_``. NaN if
-              the window is not predicted.
+            - ``onset``, ``duration``: onset and duration of the window in seconds. Onsets are
+              relative to the first sample. In a resampled recording, onsets are accurate to one
+              sample (1.5 samples after a gap).
+            - ``label``: name of the most probable class or, without class names, label of this
+              class as text. None if the window is not predicted, because it contains a gap or
+              overlaps with an annotation that begins with "BAD".
+            - ``probability_LABEL``: probability of the class LABEL; one column for each class, in
+              the order of ``classes_``. NaN if the window is not predicted.
             - ``entropy``: entropy of the class probabilities, in nats. NaN if the window is not
               predicted.
-            - ``n_chans``: number of channels of ``fit`` that are present in the recording and are
+            - ``n_chans``: number of channels of ``fit`` that are available in the recording and are
               used for the prediction.
-            - ``label_smoothed`` (with ``smooth=True``): class of the window in the most probable
-              sequence of classes.
-            - ``smoothed_LABEL`` (with ``smooth=True``): probability of each class, given all
-              windows. :func:`~braindecode_pars.predictions.smoothed` returns a table that contains
-              only the smoothed predictions.
+            - ``label_smoothed`` (only with ``smooth=True``): class of the window in the most
+              probable sequence of classes over the recording.
+            - ``smoothed_LABEL`` (only with ``smooth=True``): probability of the class LABEL, given
+              all windows of the recording. :func:`~braindecode_pars.predictions.smoothed` returns a
+              table that contains only the smoothed predictions.
 
-            ``frame.attrs`` contains the name of the ``recording``, the names of the ``classes``,
-            the ``channels`` of the recording that were used for each channel of ``fit``, and
-            ``findings``: possible problems with the predictions.
+            The attribute ``attrs`` of the table contains the name of the ``recording``, the names
+            of the ``classes``, the ``channels`` of the recording that were used for each channel of
+            ``fit``, and ``findings`` (possible problems with the predictions).
 
         Raises
         ------
         TypeError
             If ``raw`` is neither a Raw nor a path.
         ValueError
-            If a file cannot be read; if all channels of ``fit`` are missing in the recording, or
-            if some are missing and the model requires all channels; if no window can be predicted;
-            if samples are NaN; if the sampling rate of ``fit`` is unknown. For a
-            FewLabelsClassifier with subject-wise centering, if fewer than 10 windows can be
-            predicted. With ``smooth=True``, if the model has no transition probabilities.
+            In any of these cases:
+
+            - A file cannot be read, or samples are NaN.
+            - All channels of ``fit`` are missing in the recording, or some are missing and the
+              model requires all channels.
+            - No window can be predicted. For a FewLabelsClassifier with subject-wise centering,
+              also if fewer than 10 windows can be predicted.
+            - The sampling rate of ``fit`` is unknown.
+            - With ``smooth=True``, the model has no transition probabilities.
 
         Warns
         -----
@@ -284,17 +296,18 @@ class WindowsClassifier(LabelPredictor):
             In any of these cases:
 
             - Channels of ``fit`` are missing, and only the remaining channels are used.
-            - The reference or another preprocessing step of the recording differs from ``fit``, and
-              the difference cannot be corrected.
+            - The reference or another preprocessing step of the recording differs from the training
+              recordings, and the difference cannot be corrected.
             - The recordings of ``fit`` had different frequency bands (so this recording is not
               filtered) or different references (so it is not re-referenced).
             - Channels are flat or clipped for at least 1 % of the time, and for at least the length
               of a window.
-            - Amplitudes are far outside the range of the training windows.
-            - The subject was in the training data, according to ``subject_info["his_id"]`` of MNE
-              or the path of the file.
-            - The features are centered with the mean of this recording alone, but each recording of
-              ``fit`` contained a single class.
+            - The amplitudes of the recording are far outside the range of the training windows.
+            - The subject of the recording was in the training data, according to
+              ``subject_info["his_id"]`` of MNE or the path of the file.
+            - The features are centered with the mean of this recording alone, but the recordings of
+              ``fit`` contained a single class each, so centering may remove the difference between
+              the classes.
 
         Examples
         --------

@@ -1,7 +1,7 @@
 """Base classes and functions shared by all estimators of windows.
 
-They validate parameters, seed the random state, and convert ``X`` to Windows with the channels of
-the model and labels as class indices.
+They validate parameters, seed the random state, convert ``X`` to Windows with the channels of the
+model, and compare the preprocessing of windows.
 """
 
 import math
@@ -57,7 +57,7 @@ def _text_or(text: str, rule: checks.ParameterRule) -> checks.ParameterRule:
 
 
 def _or_none(text: str, *kinds: type) -> checks.ParameterRule:
-    """Return a rule for an instance of one of the types, or None."""
+    """Return a rule that accepts an instance of one of the types, or None."""
     return checks.optional(checks.instance(text, *kinds))
 
 
@@ -97,7 +97,8 @@ RULES = {
         ),
     ),
     "unlabeled_label": checks.ParameterRule(
-        "a single label (not NaN; replace NaN by a number such as -1), 'auto' or None",
+        "a single label other than NaN (mark unlabeled windows with a number such as -1 instead), "
+        "'auto' or None",
         (Hashable, bool),
         lambda value: value is None or pd.isna(value) is not True,
     ),
@@ -126,17 +127,17 @@ RULES = {
 
 
 def check_estimator(estimator: BaseEstimator) -> None:
-    """Validate the parameters of an estimator, before windows are read or a net is trained.
+    """Validate the parameters of an estimator before it reads windows or trains a network.
 
-    The folder ``checkpoint_dir`` is created.
+    If ``checkpoint_dir`` is set, this folder is created.
 
     Raises
     ------
     TypeError, ValueError
-        If a value is not accepted. The message contains the name of the estimator, the name of
-        the parameter, the accepted values and the received value.
+        If the value of a parameter is not accepted. The message contains the names of the estimator
+        and of the parameter, the accepted values and the received value.
     OSError
-        If the folder cannot be created.
+        If ``checkpoint_dir`` cannot be created.
     """
     values = vars(estimator)
     rules = {**RULES, **getattr(estimator, "_own_rules", {})}
@@ -149,7 +150,7 @@ def check_estimator(estimator: BaseEstimator) -> None:
     _check_callbacks("pretrain_callbacks", values, True, False)
     if values.get("continue_pretraining") and None in (values["encoder"], values["pretext"]):
         raise ValueError(
-            "continue_pretraining=True requires an encoder and a pretext task, got "
+            "continue_pretraining=True requires a pretrained encoder and a pretext task, got "
             f"encoder={values['encoder']!r} and pretext={values['pretext']!r}. Pass both, or use "
             "continue_pretraining=False."
         )
@@ -164,8 +165,8 @@ def _check_callbacks(
 ) -> None:
     """Check that callbacks are compatible with the learning rate schedule and the validation.
 
-    The built-in learning rate schedule would overwrite the learning rate of a scheduler in every
-    step. Without validation windows, there is no validation loss to monitor.
+    The built-in schedule would overwrite the learning rate of a scheduler in every step. Without
+    validation windows, there is no validation loss to monitor.
     """
     for entry in values.get(parameter) or ():
         callback = entry[1] if isinstance(entry, tuple) else entry
@@ -179,22 +180,23 @@ def _check_callbacks(
         if has_schedule and isinstance(callback, LRScheduler):
             raise ValueError(
                 f"{beginning}, which conflicts with the built-in learning rate schedule. Remove "
-                "this callback or, in fine-tuning, pass finetune_warmup=None."
+                "this callback. In fine-tuning, you can keep it if you turn off the built-in "
+                "schedule with finetune_warmup=None."
             )
         monitored = getattr(callback, "monitor", None)
         if isinstance(monitored, str) and "valid" in monitored and not has_validation:
             raise ValueError(
-                f"{beginning}, which monitors {monitored}, but there are no validation windows. "
-                "Monitor train_loss or, for fine-tuning, hold out validation windows with "
-                "validation=0.2."
+                f"{beginning}, which monitors {monitored}, but there is no validation loss. "
+                "Monitor train_loss instead. In fine-tuning, you can also hold out validation "
+                "subjects, for example with validation=0.2."
             )
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters called ``name`` of an estimator and its components, such as ``svc__C``.
+    """Return the parameters called ``name`` of an estimator and its components.
 
-    Parameters of an estimator that is passed as ``encoder`` are excluded, because it is already
-    fitted.
+    The keys are full names, such as ``svc__C``. If an estimator is passed as ``encoder``, its
+    parameters are excluded, because it is already fitted.
     """
     return {
         full: value
@@ -204,17 +206,16 @@ def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def parameter_of_last(name: str, estimator: BaseEstimator) -> Any:
-    """Return the parameter called ``name`` of an estimator, or of its last component that has
-    it."""
+    """Return a parameter of an estimator, or of its last component that has this parameter."""
     values = parameters_called(name, estimator)
     return values.get(name, next(reversed(values.values()), None))
 
 
 @contextmanager
 def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
-    """Delete the fitted attributes of a previous fit and, if this fit fails, of this fit.
+    """Context of a fit: delete the fitted attributes of the previous fit.
 
-    After Ctrl-C, the fitted attributes are retained.
+    If this fit fails, its fitted attributes are deleted as well. After Ctrl-C, they are retained.
     """
     _delete_fitted_attributes(estimator)
     try:
@@ -231,7 +232,7 @@ def _delete_fitted_attributes(estimator: BaseEstimator) -> None:
 
 
 class Seeds(NamedTuple):
-    """Seeds of the stages of a fit, so that one stage does not affect the randomness of another."""
+    """Seeds of the stages of a fit: the random numbers of a stage do not depend on other stages."""
 
     split: int
     pretraining: int
@@ -240,10 +241,10 @@ class Seeds(NamedTuple):
 
 @contextmanager
 def seeded_fit(estimator: Any) -> Iterator[Seeds]:
-    """Validate the parameters, delete the previous fit, and seed this fit with ``random_state``.
+    """Context of a fit: validate parameters, delete the previous fit, and seed with random_state.
 
-    The global random state of torch is restored afterwards. Estimators with the same
-    ``random_state`` hold out the same subjects.
+    The global random state of torch is restored at the end. Estimators with the same
+    ``random_state`` hold out the same subjects for validation.
     """
     check_estimator(estimator)
     device = computing.find_device(estimator.device)
@@ -252,16 +253,17 @@ def seeded_fit(estimator: Any) -> Iterator[Seeds]:
         yield Seeds(*parts)
 
 
-#: Parameters that are replaced in a fit without training, because they are slow or write files.
+#: Values of parameters in a fit without training, which avoid slow steps and written files.
 _QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callbacks=None)
 
 
 @contextmanager
 def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
-    """Yield an unfitted copy of an estimator, and seeds, for a fit that stops before training.
+    """Context of a fit that stops before training, with a copy of the estimator.
 
-    Within this context, no files are written and no warnings are issued. The random state of torch
-    is restored afterwards.
+    The context yields an unfitted copy of the estimator, and the seeds of the fit. In the context,
+    no files are written and no warnings are issued. The random state of torch is restored at the
+    end.
     """
     params = estimator.get_params(deep=False)
     quick = {name: value for name, value in _QUICK.items() if name in params}
@@ -274,16 +276,16 @@ def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
 def read_windows(
     estimator: Any, X: Any, y: Any = None, groups: Any = None, *, any_montage: bool = False
 ) -> Windows:
-    """Convert the data passed to ``fit`` to Windows with the channels to use.
+    """Convert the data passed to ``fit`` to Windows that contain only the channels to use.
 
     Raises
     ------
     ValueError
-        If there are no windows, or if ``sfreq`` and ``preprocessing`` contain different sampling
-        rates.
+        If there are no windows, or if the parameters ``sfreq`` and ``preprocessing`` contain
+        different sampling rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
-    whose = "In the argument preprocessing, recordings are", "the argument sfreq is set to"
+    whose = "According to the argument preprocessing, X is", "the argument sfreq is"
     checks.check_same_rate(rate, sfreq, *whose, "correct one of the two arguments")
     windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
@@ -291,9 +293,9 @@ def read_windows(
 
 
 def check_fit_windows(windows: Windows) -> tuple[int, int]:
-    """Validate the windows of ``fit``; return their numbers of channels and of samples.
+    """Validate the windows of ``fit``, and return the number of channels and of samples.
 
-    In the context of :func:`features_computed_once`, each window is read only once for this check.
+    Within :func:`features_computed_once`, repeated fits read each window only once for this check.
     """
     names = tuple(ch["ch_name"] for ch in windows.chs_info or ())
     shapes = computed_once(
@@ -301,11 +303,11 @@ def check_fit_windows(windows: Windows) -> tuple[int, int]:
         windows,
         lambda subset: {"shape": np.tile(subset.check(), (len(subset), 1))},
     )["shape"]
-    # Windows of several fits may differ in shape. windows.check then raises an error with the
-    # number of the window.
+    # Shapes that were cached in several fits may differ. In this case, windows.check raises an
+    # error with the number of the window.
     n_chans, n_times = windows.check() if (shapes != shapes[0]).any() else shapes[0].tolist()
     amplitudes.warn_of_amplitudes(windows)
-    # Windows of braindecode datasets are not rejected by "BAD" annotations.
+    # In braindecode datasets, windows that overlap with "BAD" annotations are not rejected.
     n_bad = 0
     readers = windows.recordings["reader"].tolist()
     for number, rows in windows.table.groupby("recording"):
@@ -321,7 +323,7 @@ def check_fit_windows(windows: Windows) -> tuple[int, int]:
 def read_to_predict(
     estimator: Any, X: Any, *, any_montage: bool = False, groups: Any = None
 ) -> Windows:
-    """Validate the windows to predict, and convert them to Windows with the channels of ``fit``."""
+    """Convert the windows to predict to Windows with the channels of ``fit``, and validate them."""
     windows = convert.as_windows(X, groups=groups)
     windows.check_not_empty()
     checks.check_same_rate(
@@ -350,7 +352,7 @@ def batches(
 ) -> Iterator[tuple[torch.Tensor, table.Montage]]:
     """Yield batches of windows in order, as tensors (batch, n_chans, n_times) on a device.
 
-    Each batch is yielded with the montage that all its windows share.
+    All windows of a batch have the same montage, which is yielded together with the batch.
     """
     n_read = 0
     for batch in windows.batches(batch_size, any_montage=True):
@@ -370,7 +372,7 @@ def warn_of_length(estimator: Any, n_times: int) -> None:
 
 
 def check_n_chans(estimator: Any, n_chans: int) -> None:
-    """Check the number of channels of windows without channel names."""
+    """Check that windows without channel names have as many channels as the windows of ``fit``."""
     if n_chans != (n_fitted := estimator.n_chans_):
         raise ValueError(
             f"X has {n_chans} channels per window, but {type(estimator).__name__} was fitted on "
@@ -382,7 +384,7 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
     """Return the output of a model; raise a ValueError if it contains NaN or infinity."""
     if not torch.isfinite(output).all():
         raise ValueError(
-            "The output of the model is not finite (NaN or infinity), because the training "
+            "The output of the model is not finite (NaN or infinity), probably because training "
             "diverged. Refit with a lower learning rate."
         )
     return output
@@ -391,7 +393,8 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
 def preprocessing_of(
     estimator: Any, windows: Windows, sfreq: float | None, n_times: int
 ) -> preprocessing.Preprocessing:
-    """Return the preprocessing of the windows of ``fit``: the argument, or the stored metadata.
+    """Return the preprocessing of the windows of ``fit``, from the argument or the metadata.
+    Entries of the parameter ``preprocessing`` take precedence over the metadata of the windows.
 
     Parameters
     ----------
@@ -426,13 +429,14 @@ def preprocessing_of(
     contradictions = [
         entry.text("in the argument")
         for entry in preprocessing.differences(argument, recorded)
-        if entry.actual != preprocessing.AS_RECORDED  # it may be re-referenced before it was read
+        # "as recorded" contradicts no argument: the data may have been re-referenced before saving.
+        if entry.actual != preprocessing.AS_RECORDED
     ]
     if contradictions:
         checks.warn_user(
             "The argument preprocessing contradicts the preprocessing stored with the windows "
-            f"({'; '.join(contradictions)}). The argument takes precedence. Correct it, or omit "
-            "entries from it to use the stored values."
+            f"({'; '.join(contradictions)}). The values in the argument are used. Correct them, or "
+            "remove these entries from the argument to use the stored values."
         )
     known = {name: value for name, value in vars(argument).items() if value is not None}
     merged = replace(recorded, **known)
@@ -448,7 +452,7 @@ def warn_of_differences(
     *,
     expected_in: str = "in training",
 ) -> None:
-    """Warn once if preprocessing entries of windows differ from the expected preprocessing."""
+    """Issue one warning if the preprocessing of windows differs from the expected preprocessing."""
     counts: Counter[preprocessing.Difference] = Counter()
     for actual, n in Counter(windows.column("preprocessing")).items():
         differing = preprocessing.differences(expected, actual)
@@ -459,25 +463,26 @@ def warn_of_differences(
             differences=[entry.text(expected_in) for entry in counts],
             counts=[*counts.values()],
             n_windows=len(windows),
-            advice=advice(counts),
+            advice=advice(counts, f"preprocessing used {expected_in}"),
         )
         findings.warn(Finding("preprocessing_of_windows", values))
 
 
 def advice(
-    differing: Collection[preprocessing.Difference], data: str = "training preprocessing"
+    differing: Collection[preprocessing.Difference], data: str = "preprocessing used in training"
 ) -> str:
-    """Return the remedy for a preprocessing mismatch, depending on whether it can be repaired."""
+    """Return what to do about a preprocessing mismatch, depending on whether it is reversible."""
     irreversible = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
     if not irreversible:
-        # No hint if the average was computed, over the channels shared by all recordings.
+        # Without a hint if an average reference was computed over the channels shared by all
+        # recordings.
         lacking = preprocessing.AVERAGE, preprocessing.AS_RECORDED
         is_average = any((entry.expected, entry.actual) == lacking for entry in differing)
-        hint = " (reference='average'; in commands, --reference average)" if is_average else ""
-        return f"Apply the {data} to the recordings before creating windows{hint}."
+        hint = " (use reference='average', or --reference average)" if is_average else ""
+        return f"Apply the {data} to these recordings before creating windows{hint}."
     return (
-        f"Apply the {data} to the original recordings, because filtering and re-referencing cannot "
-        f"be undone (affected: {', '.join(irreversible)})."
+        f"Apply the {data} to the original recordings instead, because filtering and "
+        f"re-referencing cannot be undone (affected: {', '.join(irreversible)})."
     )
 
 
@@ -488,14 +493,14 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
 
     - ``phase``: ``"pretraining"`` or ``"fine-tuning"``.
     - ``epoch``: number of the epoch.
-    - ``train_loss``, ``valid_loss``: training loss and validation loss. With validation, the model
-      has the state of the epoch with the lowest validation loss.
+    - ``train_loss``, ``valid_loss``: training loss and validation loss. With validation, the fitted
+      model has the weights of the epoch with the lowest validation loss.
     - ``train_loss_relative``: relative loss, that is, the training loss divided by the chance-level
       loss.
     - ``train_loss_relative_NAME``: relative loss of each part of a pretext task with several
       losses.
 
-    A value is NaN if its phase does not have this loss.
+    A value is NaN if the loss is not computed in this phase.
     :func:`~braindecode_pars.plotting.training_curves` plots this table.
     """
     validation.check_is_fitted(estimator)
@@ -508,12 +513,12 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
 # Cache of window features -------------------------------------------------------------------------
 #
 # A label-efficiency comparison fits the same methods on many random subsets of the same windows. If
-# only the classifier is trained, as with band power or a pretrained encoder, the features of a
-# window are the same in every fit.
+# only the classifier is trained, as on band power or on the features of a frozen encoder, the
+# features of a window are the same in every fit.
 
 Features = dict[str, np.ndarray]
 
-#: Cached features, by the key of their computation and by window; and references to the windows.
+#: Cached features, by the key of the computation and by window; and references to the windows.
 _FEATURES: ContextVar[tuple[dict[Hashable, dict[tuple, Any]], list[Windows]] | None] = ContextVar(
     "features", default=None
 )
@@ -523,13 +528,14 @@ _FEATURES: ContextVar[tuple[dict[Hashable, dict[tuple, Any]], list[Windows]] | N
 def features_computed_once() -> Iterator[None]:
     """Context manager that caches window features, so that repeated fits compute them only once.
 
-    Use it for repeated fits on the windows of one dataset in one process, as in protocols with many
-    draws, cross-validation and parameter searches. It caches the features of pretrained encoders
-    (:class:`~braindecode_pars.PARSEmbedder`, :class:`~braindecode_pars.FewLabelsClassifier`) and
-    features without an encoder, such as :class:`~braindecode_pars.evaluation.LogBandPower`. The
-    features stay in memory until the context ends, and may differ from features computed without
-    the context by rounding errors. Worker processes (``n_jobs``) do not share the cache. Do not
-    modify windows in place within the context.
+    Use it for repeated fits on the windows of one dataset in one process, as in cross-validation,
+    parameter searches, and evaluations with many draws (random subsets of labeled subjects). It
+    caches the features of pretrained encoders (:class:`~braindecode_pars.PARSEmbedder`,
+    :class:`~braindecode_pars.FewLabelsClassifier`) and features without an encoder, such as
+    :class:`~braindecode_pars.evaluation.LogBandPower`. The features remain in memory until the
+    context ends. Features computed within and outside of the context may differ by rounding errors.
+    Worker processes (``n_jobs``) do not share the cache. Do not modify windows in place within the
+    context.
 
     Examples
     --------
@@ -566,12 +572,13 @@ def computed_once(
     Parameters
     ----------
     make_key : callable
-        Function that returns a hashable key. The key and the window together must determine the
-        features of the window.
+        Function that returns a hashable key of the computation. The features of a window must
+        depend only on this key and on the window.
     windows : Windows
-        Windows with the channels that are used.
+        Windows that contain only the channels to use.
     compute : callable
-        Function that returns arrays by name for windows, with one row for each window.
+        Function that computes features of Windows, and returns arrays by name with one row for each
+        window.
     """
     cache = _FEATURES.get()
     if cache is None or not len(windows):
@@ -591,7 +598,7 @@ def computed_once(
             raise
         for n, i in enumerate(missing):
             rows[places[i]] = {name: values[n] for name, values in features.items()}
-        # Keep a reference to the windows, so that a memory address, which identifies a window, is
-        # not reused.
+        # Windows are identified by memory addresses. Keep a reference to the windows, so that an
+        # address is not reused.
         cached_windows.append(windows)
     return {name: np.stack([rows[p][name] for p in places]) for name in rows[places[0]]}

@@ -55,7 +55,7 @@ def test_every_method_by_name():
     ("names", "arguments", "error", "message"),
     [
         (["pars", "svm"], {}, ValueError, "svm"),
-        (["scratch"], dict(C=0.1), ValueError, "setting of these methods 'C'"),
+        (["scratch"], dict(C=0.1), ValueError, "setting 'C'"),
         (["scratch"], dict(subject_centering="no"), TypeError, "subject_centering"),
         ([], dict(encoder={"random encoder": "small"}), ValueError, "'random encoder, head tr"),
     ],

@@ -264,10 +264,10 @@ def test_what_cannot_be_adapted_to_is_refused(data, vote):
         ((X,), r"4 subjects \(1, 2, 3, 4\)"),
         (
             (own, np.where(labels < 0, labels, 99)),
-            r"\[0, 1, .*-1 for unlabeled.* contains 99, -1\.",
+            r"\(0, 1, .*-1 for unlabeled.* Got: 99, -1\.",
         ),
-        ((own, two), rf"two classes.* contains (-1, {labels.max()}|{labels.max()}, -1)\."),
-        ((own, np.full(len(own), -1)), r"two classes.* contains -1\."),
+        ((own, two), rf"two of the classes.* Got: (-1, {labels.max()}|{labels.max()}, -1)\."),
+        ((own, np.full(len(own), -1)), r"two of the classes.* Got: -1\."),
     ):
         with pytest.raises(ValueError, match=message):
             vote.adapt(*given)

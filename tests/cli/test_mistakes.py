@@ -24,7 +24,7 @@ MISTAKES = {
     "pretrain store --out out --set n_patches": (1, "KEY=VALUE"),
     "fit tree --out out --method pars --encoder small": (2, "--method trains a new encoder"),
     "fit tree --out out --few-labels --method mae": (2, "--method trains a new encoder"),
-    "fit tree --out out --set epochs=3": (1, "setting of these methods 'epochs'"),
+    "fit tree --out out --set epochs=3": (1, "setting 'epochs'"),
     "predict nowhere tree --out out": (1, "nowhere is not an existing folder"),
     "predict nowhere empty --out out": (1, "contains no recording"),
     "encoders --audit": (2, "--audit requires the name or folder"),

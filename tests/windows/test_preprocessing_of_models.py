@@ -76,7 +76,7 @@ OTHER = dict(filter=dict(l_freq=1.0, h_freq=60.0), notch_filter=dict(freqs=50.0)
         (
             [dict(filter=dict(l_freq=0.3, h_freq=60.0), notch_filter=dict(freqs=50.0))],
             2.0,
-            r"band 0\.3-60 Hz, but 0\.5-60 Hz in training\. Apply the training preprocessing",
+            r"band 0\.3-60 Hz, but 0\.5-60 Hz in training\. Apply the preprocessing",
         ),
         (
             [dict(set_eeg_reference={})],
