@@ -78,7 +78,7 @@ class Splitter(LeaveOneGroupOut):
 
     @abstractmethod
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        """Yield splits; the rows ``unused`` are not used for training."""
+        """Yield splits; the rows ``unused`` are excluded from training and from draws."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
         """Generate indices of training and test windows for each split.

@@ -205,7 +205,7 @@ def test_the_corrected_p_value_decides_what_is_significant():
     assert ", not significant, minimum" in second
     assert third.startswith("kappa between B and C: ")
     assert ", significant (" in third
-    assert "Up to 2 subjects per pair" in third
+    assert "at most 2 for a pair of methods" in third
     untested = describe_differences(tests.assign(p_holm=np.nan))
     assert "between A and B: not tested (3 subjects" in untested
 
