@@ -1,4 +1,4 @@
-"""Ablations: compare settings of one estimator on held-out subjects (appendix A.4 of the paper).
+"""Ablations: compare settings of one estimator on held-out subjects, as in the PARS paper.
 
 Folds with the same test subjects share one encoder, which is pretrained once, without these test
 subjects.
@@ -22,7 +22,7 @@ from braindecode_pars.evaluation.cache import FoldStore
 from braindecode_pars.evaluation.splitters import LabeledSubjects
 from braindecode_pars.evaluation.splitting import Corpus, Fold
 
-#: Number of validation subjects on which the paper evaluates its ablations.
+#: Number of validation subjects on which the PARS paper evaluates its ablations.
 N_VALIDATION = 200
 
 #: Position mask ratios in the paper's grids, as proportions of the patches.
@@ -59,10 +59,10 @@ def ablation(
     """Ablation study: pretrain, fine-tune and score one estimator with different settings.
 
     All settings are scored on the same test subjects. This protocol reproduces the ablations of the
-    paper (appendix A.4, figure 6). For each setting, one encoder is pretrained on the windows of
-    all subjects available for training, without their labels. For each seed, training subjects are
-    then drawn at random, and this encoder is fine-tuned on them. The pretraining does not depend on
-    the seeds.
+    PARS paper (appendix A.4, figure 6). For each setting, one encoder is pretrained on the windows
+    of all subjects available for training, without their labels. For each seed, training subjects
+    are then drawn at random, and this encoder is fine-tuned on them. The pretraining does not
+    depend on the seeds.
 
     All folds with the same test subjects share one encoder, which is pretrained with seed 0; folds
     with different test subjects have different encoders. If ``cv`` combines the same test subjects
@@ -79,7 +79,7 @@ def ablation(
         ``PARSClassifier(**paper.CLASSIFIER)``. An estimator that does not pretrain, or that has an
         ``encoder`` already, is fitted without a shared encoder.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     grid : dict
         Settings to compare, in one of two forms. The first form maps names to settings:
         ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. The second form maps parameters

@@ -93,8 +93,8 @@ def audit_encoder(
         as a dict with their names as keys.
     windows : windows dataset | Windows | mne.Epochs
         Windows of at least two seconds from at least two subjects, with a sampling rate and with
-        ``subject`` in the descriptions. Labels are not required. Only channels shared by all
-        recordings are used.
+        ``subject`` in the descriptions of the recordings. Labels are not required. Only channels
+        shared by all recordings are used.
     n_windows : int
         Maximum number of windows. If there are more windows, and if a window has more than eight
         channels, windows and channels are selected at random. The selection is the same for all
@@ -113,7 +113,7 @@ def audit_encoder(
           ``"corpus"``, ``"variance by subject"`` or ``"subject, erased"``, see Notes.
         - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"explained variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
-        - ``chance``: chance level, 0 for R2.
+        - ``chance``: chance level (0 for R2 and explained variance).
         - ``held_out``: unit that is held out for testing: ``"subjects"``; ``"recordings"`` or
           ``"time blocks"`` of the same subjects, for subject decoding; ``"nothing"``, for the
           explained variance.

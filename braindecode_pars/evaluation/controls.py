@@ -87,7 +87,7 @@ def controls(
     estimators : dict of str to estimator
         Estimators by method name. At least two are required.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     controls : sequence of str
         Names of controls from the table above. A control that cannot be computed for the windows,
         such as ``"eyes"`` without EOG or frontal channels, is skipped with a warning.
@@ -112,13 +112,13 @@ def controls(
         Scores with the columns of the protocols and the column ``control``, which is ``"none"`` for
         the original windows. For the control ``"slow"``, the column ``note`` states how many
         recordings were high-pass filtered before windowing. In other recordings, each window was
-        filtered separately, which leaves low frequencies near its ends.
+        filtered separately, which leaves low frequencies near both ends of the window.
 
     Raises
     ------
     ValueError
-        If there are fewer than two methods, or a control is unknown or duplicate. Also the errors
-        of the protocols.
+        If there are fewer than two methods, or a control is unknown or listed twice. Also the
+        errors of the protocols.
     FoldError
         If a fit fails.
 

@@ -120,7 +120,8 @@ def score_predictions(
         - ``"accuracy"``: proportion of correct labels;
         - ``"f1"``: macro F1, the mean over the classes that occur among true or predicted labels;
         - ``"f1_weighted"``: mean F1 over classes, weighted by the number of true labels of each
-          class. The paper reports an F1 score, but does not state how it is averaged over classes;
+          class. The PARS paper reports an F1 score, but does not state how it is averaged over
+          classes;
         - ``"auroc"``: area under the ROC curve. For more than two classes, the mean of the areas
           for one class versus the rest, over the classes that occur among the true labels;
         - ``"average_precision"``: precision times increase in recall, summed over all thresholds.
@@ -150,8 +151,8 @@ def score_predictions(
 
     References
     ----------
-    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70). The paper and this
-    package compute their metrics with TorchMetrics.
+    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70). The PARS paper and
+    this package compute their metrics with TorchMetrics.
 
     Examples
     --------
@@ -332,7 +333,7 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         Scores of any protocol.
     over : "subjects" | "seeds"
         Unit over which the mean and the standard deviation are computed. With ``"subjects"``, the
-        scores of each subject are first averaged over seeds, as in the paper for
+        scores of each subject are first averaged over seeds, as in the PARS paper for
         leave-one-subject-out. Rows with the subject ``"all"``, which are computed over the windows
         of all test subjects together (pooled), are excluded. With ``"seeds"``, only these pooled
         rows are used, as in the paper for fixed test subjects.

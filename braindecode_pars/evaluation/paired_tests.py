@@ -254,8 +254,8 @@ def pairs_of(
     methods = list(dict.fromkeys(means["method"]))
     if len(methods) < 2:
         raise ValueError(
-            "A paired test requires scores of at least 2 methods, but the scores contain "
-            f"{', '.join(methods) or 'none'}. Add the scores of another method."
+            "A paired test requires scores of single subjects for at least 2 methods. Methods "
+            f"with such scores: {', '.join(methods) or 'none'}. Add the scores of another method."
         )
     checks.optional(checks.choice(*methods)).check("against", against)
     # A method has one score for each subject.
@@ -550,9 +550,9 @@ def power(
         n_scored, n_seeds = values.shape[:2]
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
-                "Variance components require scores of at least 2 subjects in the same 2 or more "
-                f"seeds, but {pair[0]} and {pair[1]} have scores of {n_scored} subjects and "
-                f"{n_seeds} seeds. Evaluate both methods on more subjects or with more seeds."
+                "power requires at least 2 subjects with scores of both methods in the same 2 or "
+                f"more seeds. Got for {pair[0]} and {pair[1]}: n_subjects={n_scored}, "
+                f"n_draws={n_seeds}. Evaluate both methods on more subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

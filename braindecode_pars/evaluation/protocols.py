@@ -1,4 +1,4 @@
-"""Evaluation protocols of the paper: leave-one-subject-out, label efficiency, transfer, table 1.
+"""Evaluation protocols of the PARS paper: leave-one-subject-out, label efficiency, transfer.
 
 Each protocol trains on some subjects, tests on held-out subjects, and returns the scores as one
 tidy DataFrame. Label efficiency reproduces figure 3 of the paper, and transfer reproduces table 1.
@@ -52,9 +52,9 @@ def leave_one_subject_out(
 ) -> pd.DataFrame:
     """Leave-one-subject-out cross-validation: hold out each subject, train on all other subjects.
 
-    The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). It reports the mean
-    and the standard deviation over subjects, which :func:`~braindecode_pars.evaluation.summarize`
-    computes, and does not report statistical tests.
+    The PARS paper uses this protocol for the dataset EESM17 (section 3, table 1 and figure 8). It
+    reports the mean and the standard deviation over subjects, which
+    :func:`~braindecode_pars.evaluation.summarize` computes, and does not report statistical tests.
     :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods with the
     corrected resampled t-test over subjects, also for several seeds.
     :func:`~braindecode_pars.evaluation.describe_differences` describes the results of the tests in
@@ -69,7 +69,7 @@ def leave_one_subject_out(
     estimators : dict of str to estimator
         Estimators by method name. A clone of the estimator is fitted in each fold.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, one subject is held out per fold.
@@ -79,7 +79,7 @@ def leave_one_subject_out(
         Random seeds. Each fold is run once per seed, with every ``random_state`` of the estimator
         set to the seed.
     dataset : str
-        Value of the column ``dataset``.
+        Name of the dataset, for the column ``dataset`` of the scores.
     unlabeled_label : hashable | None
         Label of unlabeled windows, which are never scored. Only estimators whose parameter
         ``unlabeled_label`` is the same label or ``"auto"`` receive unlabeled windows for training;
@@ -190,7 +190,7 @@ def label_efficiency(
     All methods and numbers of labeled subjects are scored on the same test subjects. For each seed,
     the training subjects are shuffled, in the same order for all methods. A fit with ``n`` labeled
     subjects is trained on the first ``n`` subjects in this order, so that smaller training sets are
-    subsets of larger training sets. The paper uses this protocol in section 3 and figure 3.
+    subsets of larger training sets. The PARS paper uses this protocol in section 3 and figure 3.
 
     A dataset can have fixed splits: the entry ``split`` in the description of a recording is
     ``"train"``, ``"valid"`` or ``"test"``. With ``PARSClassifier(validation="split")``, as in the
@@ -208,10 +208,10 @@ def label_efficiency(
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. With ``PARSClassifier(encoder=...)``, the encoder is pretrained
-        once beforehand and shared by all fits.
+        Estimators by method name. With ``PARSClassifier(encoder=...)``, all fits start from the
+        same pretrained encoder.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     n_train_subjects : sequence of int
         Numbers of labeled training subjects (in the paper, from 10 to 657).
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
@@ -221,7 +221,8 @@ def label_efficiency(
         Held-out subjects. If None, the subjects whose recordings have ``"test"`` as ``split`` in
         their description. No fit is trained on subjects of split ``"test"``.
     train_subjects : sequence | None
-        Subjects to draw the training subjects from. If None, all subjects that are not tested.
+        Subjects from which the training subjects are drawn. If None, all subjects that are not
+        tested.
     seeds : sequence of int
         Seeds of the random draws of labeled subjects and of every ``random_state``.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
@@ -292,21 +293,21 @@ def transfer(
 ) -> pd.DataFrame:
     """Evaluate transfer learning: fine-tune and test the same estimators on several datasets.
 
-    This protocol reproduces the transfer learning experiment of the paper (section 3, table 1).
-    Each dataset has its own training and test subjects. Every fit is trained on all subjects that
-    are not tested, and an estimator takes its validation subjects from these training subjects.
-    With ``PARSClassifier(validation="split")``, as in the paper, the validation subjects are the
-    subjects of split ``"valid"`` (entry ``split`` in the descriptions of the recordings), and no
-    method is trained on them.
+    This protocol reproduces the transfer learning experiment of the PARS paper (section 3, table
+    1). Each dataset has its own training and test subjects. Every fit is trained on all subjects
+    that are not tested, and an estimator takes its validation subjects from these training
+    subjects. With ``PARSClassifier(validation="split")``, as in the paper, the validation subjects
+    are the subjects of split ``"valid"`` (entry ``split`` in the descriptions of the recordings),
+    and no method is trained on them.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name, for example ``{"PARS": PARSClassifier(encoder="run1/"), "from
-        scratch": PARSClassifier(None)}``. Resample all datasets to the sampling rate on which the
+        scratch": PARSClassifier(None)}``. Resample all datasets to the sampling rate at which the
         encoder was pretrained.
     datasets : dict of str to BaseConcatDataset
-        Labeled windows by dataset name, with ``subject`` in the descriptions.
+        Labeled windows by dataset name, with ``subject`` in the descriptions of the recordings.
     cv : dict of str to cross-validator | None
         Cross-validators by dataset name, as in
         :func:`~braindecode_pars.evaluation.label_efficiency`. For a dataset without an entry,
@@ -398,7 +399,7 @@ def evaluate(
     estimators : dict of str to estimator
         Estimators by method name. A clone of the estimator is fitted in each split.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     splitter : splitter | cross-validator | int | iterable of index pairs
         :class:`~braindecode_pars.evaluation.LeaveOneSubjectOut`,
         :class:`~braindecode_pars.evaluation.LabeledSubjects`,
@@ -414,10 +415,10 @@ def evaluate(
     Returns
     -------
     pandas.DataFrame
-        Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a column for
-        the quantity that the splitter varies: ``n_windows`` or ``minutes`` (amount of labeled data
-        of the test subject), or ``block`` (number of the tested time block or recording of a
-        subject).
+        Table as returned by :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a
+        column for the quantity that the splitter varies: ``n_windows`` or ``minutes`` (amount of
+        labeled data of the test subject), or ``block`` (number of the tested time block or
+        recording of a subject).
 
     Raises
     ------
@@ -507,10 +508,10 @@ def reproduce(
     verbose: int = 1,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Reproduce the paper's comparison of pretext tasks with training from scratch (table 1).
+    """Reproduce the comparison of pretext tasks in the PARS paper (table 1).
 
-    The compared pretext tasks (tasks for pretraining without labels) are MAE, MP3, DropPos and
-    PARS.
+    The pretext tasks (tasks for pretraining without labels) MAE, MP3, DropPos and PARS are compared
+    with training from scratch.
 
     The subjects, sorted by name, are alternately assigned to two halves. For each pretext task, an
     encoder is pretrained on the windows of one half, without their labels, and then frozen. The
@@ -523,7 +524,7 @@ def reproduce(
     Parameters
     ----------
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     out : path
         Folder for ``scores.csv``, encoders and finished fits. If a run was interrupted, the same
         call resumes it.
@@ -542,13 +543,14 @@ def reproduce(
     Returns
     -------
     pandas.DataFrame
-        Table as from :func:`~braindecode_pars.evaluation.label_efficiency`, with an additional
-        column ``pretraining_loss``: the final relative loss of the pretraining (1 = chance level).
+        Table as returned by :func:`~braindecode_pars.evaluation.label_efficiency`, with an
+        additional column ``pretraining_loss``: the final loss of the pretraining, relative to the
+        chance-level loss (below 1 is better than chance).
 
     Raises
     ------
     ValueError
-        If there are too few subjects, or ``out`` contains other files.
+        If there are too few subjects, or if ``out`` contains files of other programs.
     FoldError
         If a fit fails.
 

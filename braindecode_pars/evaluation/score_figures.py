@@ -33,7 +33,7 @@ def label_efficiency(
     random effects of subjects and draws (random subsets of labeled subjects), as in
     :func:`evaluation.paired_tests <braindecode_pars.evaluation.paired_tests>`.
 
-    To reproduce figure 3 of the paper, pass only scores over the windows of all test subjects
+    To reproduce figure 3 of the PARS paper, pass only scores over the windows of all test subjects
     together (pooled): ``scores[scores["subject"] == "all"]``. Lines are then means over seeds, and
     shaded areas are ± 1 sample standard deviation.
 
@@ -270,7 +270,7 @@ def ablation_lines(
     Lines and shaded areas are computed as in :func:`label_efficiency`: means over held-out subjects
     and seeds, with 95 % confidence intervals. If all scores are pooled over subjects (subject
     ``"all"``), they are means over seeds ± 1 sample standard deviation, as in the ablations of the
-    paper (appendix A.4, figure 6). Scores are averaged over all other columns that vary.
+    PARS paper (appendix A.4, figure 6). Scores are averaged over all other columns that vary.
 
     Parameters
     ----------

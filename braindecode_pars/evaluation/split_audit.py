@@ -102,20 +102,24 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
 
     Notes
     -----
-    Each finding has one of two levels and one of these kinds:
+    Findings of the level *leak*: test windows are related to training windows.
 
-    - *leak*: test windows are related to training windows. ``shared_subjects``: a subject is in
-      both training and test data, possibly with a different spelling of the name, such as S07 and
-      7. ``shared_recordings``: a recording is in both training and test data.
-      ``overlapping_windows``: a training and a test window of a recording overlap in time.
-      ``copied_recordings``: a training and a test recording have the same signals.
-      ``copied_windows``: a training and a test window contain the same samples, possibly shifted.
-      ``class_by_recording``: each recording has windows of one class only, and some recordings are
+    - ``shared_subjects``: a subject is in both training and test data, possibly with a different
+      spelling of the name, such as S07 and 7.
+    - ``shared_recordings``: a recording is in both training and test data.
+    - ``overlapping_windows``: a training and a test window of a recording overlap in time.
+    - ``copied_recordings``: a training and a test recording have the same signals.
+    - ``copied_windows``: a training and a test window contain the same samples, possibly shifted.
+    - ``class_by_recording``: each recording has windows of one class only, and some recordings are
       in both training and test data, so recognizing the recording is enough to predict the class.
-    - *warning*: a score may have a cause other than brain activity. ``confounds``: the class is
-      confounded with the channels, site, sampling rate, reference or corpus.
-      ``order_of_recordings``: the classes were recorded in the same order, by date, in all
-      subjects. ``order_within_recordings``: a class occurs early, or late, in most recordings.
+
+    Findings of the level *warning*: a score may have a cause other than brain activity.
+
+    - ``confounds``: the class is confounded with the channels, site, sampling rate, reference or
+      corpus.
+    - ``order_of_recordings``: the classes were recorded in the same order, by date, in all
+      subjects.
+    - ``order_within_recordings``: a class occurs early, or late, in most recordings.
 
     False alarms are unlikely. Recordings and times must match exactly, and names of subjects must
     match except for their spelling. When three datasets (76 subjects) were split by subject, the
@@ -123,7 +127,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     it is strong and significant. It is strong if the property identifies the class with a balanced
     accuracy of at least 0.9, or if Cramér's V is above 0.5. It is significant if p < 0.001 in a
     chi-squared test over subjects. ``class_by_recording`` and ``order_of_recordings`` are reported
-    if they would occur with a probability below 0.01 if classes were in random order.
+    if their probability is below 0.01 under a random order of the classes.
     ``order_within_recordings`` is reported if there are at least three recordings, and a class is
     earlier, or later, than the other classes in at least 90 % of them. If windows were in random
     order, this would occur with a probability of at most 1 %. In simulations with random classes,

@@ -30,7 +30,7 @@ from braindecode_pars.evaluation.splitting import (
 )
 from braindecode_pars.windows import labels
 
-#: No rows.
+#: Empty array of row indices.
 _NONE = np.array([], dtype=int)
 
 
@@ -213,7 +213,7 @@ class LabeledSubjects(Splitter):
         else:
             raise ValueError(
                 "cv selects the test and training subjects, so it cannot be combined with "
-                "test_subjects or train_subjects. Pass only one of them."
+                "test_subjects or train_subjects. Pass either cv, or these arguments."
             )
         for train, test in pairs:
             yield from _splits_with_draws(corpus, train, test, unused, numbers, seeds, candidates)
@@ -427,8 +427,8 @@ class WithinSubject(Splitter):
             if len(blocks) < 2:
                 raise ValueError(
                     "WithinSubject requires at least 2 blocks of labeled windows per subject, but "
-                    f"subject {subject} has {len(blocks)}. Use a larger n_blocks, or exclude the "
-                    "subject from test_subjects."
+                    f"subject {subject} has {len(blocks)}. Use n_blocks of at least 2, label more "
+                    "windows of the subject, or exclude the subject from test_subjects."
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))
@@ -455,7 +455,7 @@ def make_folds(
     Parameters
     ----------
     protocol : str
-        Value of the column ``protocol``.
+        Value of the column ``protocol`` of the scores.
     estimators : dict of str to estimator
         Estimators by method name.
     corpus : Corpus

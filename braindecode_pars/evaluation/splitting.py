@@ -24,7 +24,7 @@ class Corpus:
     Attributes
     ----------
     name : str
-        Value of the column ``dataset``.
+        Name of the dataset, for the column ``dataset`` of the scores.
     X : Windows, shape (n_windows,)
         Windows. Samples are read only when they are needed.
     y, groups : ndarray, shape (n_windows,)
@@ -37,7 +37,7 @@ class Corpus:
         For each window, the entry ``split`` in the description of its recording; None if it is
         missing.
     corpus_subjects : dict
-        Name of each subject, prefixed with the corpus if the corpus is known.
+        Names of subjects (keys), and the same names prefixed with the corpus, if known (values).
 
     Examples
     --------
@@ -65,9 +65,9 @@ class Corpus:
         Parameters
         ----------
         windows_ds : BaseConcatDataset
-            Labeled windows with ``subject`` in the descriptions.
+            Labeled windows, with ``subject`` in the descriptions of the recordings.
         name : str
-            Value of the column ``dataset``.
+            Name of the dataset, for the column ``dataset`` of the scores.
         unlabeled_label : hashable | None
             Label of unlabeled windows. ``"auto"`` means -1, with a warning if there are unlabeled
             windows. If None, every window is labeled.
@@ -213,7 +213,7 @@ class Fold:
     Attributes
     ----------
     protocol, dataset, method : str
-        Values of the columns ``protocol``, ``dataset`` and ``method``.
+        Values of the columns ``protocol``, ``dataset`` and ``method`` of the scores.
     n_train_subjects : int
         Number of labeled training subjects, including validation subjects that the estimator takes
         from the training subjects, but without the subjects of ``valid``.
@@ -235,7 +235,7 @@ class Fold:
     pooled : bool
         Whether the scores contain a row for all test windows together.
     varied : dict
-        Additional columns and their values.
+        Additional columns of the scores, and their values.
     test_subject_data : TestSubjectData
         Which data of the test subject are in the training windows.
     encoder_parameters : int | None
@@ -364,7 +364,7 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
 
 
 def in_order(subjects: Iterable) -> list:
-    """Return the sorted unique subjects; sorted as text if they have several types."""
+    """Return the unique subjects, sorted; if they have several types, sorted as text."""
     unique = list(dict.fromkeys(subjects))
     try:
         return sorted(unique)
@@ -405,8 +405,8 @@ def draw_subjects(
     maximum = len(candidates) // (n_sets or 1)
     if not 1 <= n <= maximum:
         raise ValueError(
-            f"n_train_subjects={n} is out of range: {len(candidates)} labeled subjects are "
-            f"available for training. Use a value from 1 to {maximum}."
+            f"n_train_subjects={n} is out of range: the number of labeled subjects available for "
+            f"training is {len(candidates)}. Use a value from 1 to {maximum}."
         )
     order = np.random.RandomState(shuffle).permutation(len(candidates))
     shuffled = [candidates[i] for i in order]

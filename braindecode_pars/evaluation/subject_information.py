@@ -211,7 +211,8 @@ def permuted_explained_variances(
     Raises
     ------
     ValueError
-        If lengths differ, a feature is not finite, or a subject, recording or class is missing.
+        If the arrays have different lengths, a feature is not finite, or a subject, recording or
+        class is missing.
 
     Examples
     --------
@@ -287,7 +288,7 @@ def audit_subjects(
                                      to class, see Notes
         ========= ================== ======================================================
 
-        Balanced accuracies are computed with all information (``erased="nothing"``), and after
+        Balanced accuracies are computed without removing anything (``erased="nothing"``), and after
         removing subject information with :class:`LinearErasure`. With
         ``erased="training subjects"``, the transformation is fitted on training windows. For class
         decoding, there is also ``erased="all subjects"``, which is transductive: like centering, it
@@ -346,9 +347,9 @@ def audit_subjects(
     n_subjects = rows.groupby("class")["subject"].nunique()
     if len(n_subjects) < 2 or n_subjects.min() < 2:
         raise ValueError(
-            "audit_subjects requires at least 2 classes and at least 2 subjects per class, got "
-            f"{len(n_subjects)} classes with at least {n_subjects.min()} subjects each. Add "
-            "subjects or classes."
+            "audit_subjects requires at least 2 classes and at least 2 subjects per class. Number "
+            f"of classes: {len(n_subjects)}. Smallest number of subjects of a class: "
+            f"{n_subjects.min()}. Add subjects or classes."
         )
     features_by_name = features if isinstance(features, Mapping) else {"features": features}
     table_rows = []
