@@ -327,7 +327,7 @@ def scored(
 ) -> dict[str, Any]:
     """Return the scores of a fold, without its labels and probabilities.
 
-    They are discarded, because the labels and probabilities of hundreds of folds of a large corpus
+    Labels and probabilities are discarded, because those of hundreds of folds of a large corpus
     would not fit into memory.
 
     Parameters

@@ -330,7 +330,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Scores of any protocol.
+        Scores of any evaluation protocol, such as
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
     over : "subjects" | "seeds"
         Unit over which the mean and the standard deviation are computed. With ``"subjects"``, the
         scores of each subject are first averaged over seeds, as in the PARS paper for
@@ -349,7 +350,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     ------
     ValueError
         If ``over`` is unknown, the scores contain no rows for this unit, two rows differ only in
-        ``value``, or the scores contain several controls.
+        ``value``, or the scores contain several controls (see
+        :func:`~braindecode_pars.evaluation.controls`).
 
     Examples
     --------
@@ -386,7 +388,8 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Scores of any protocol.
+        Scores of any evaluation protocol, such as
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
     over : "subjects" | "seeds"
         Unit over which the mean and the standard deviation are computed, as in :func:`summarize`.
 
@@ -448,8 +451,8 @@ def worst_subjects(
     Parameters
     ----------
     scores : DataFrame
-        Scores of one protocol and dataset, with the scores of the reference method. Rows pooled
-        over subjects are excluded.
+        Scores of one evaluation protocol and one dataset, including the scores of the reference
+        method. Rows pooled over subjects (subject ``"all"``) are excluded.
     reference : str
         Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
         averaged over seeds and numbers of training subjects.

@@ -185,7 +185,9 @@ def mean_interval(
     Parameters
     ----------
     scores : DataFrame
-        Scores of a protocol. Rows pooled over subjects (subject ``"all"``) are excluded.
+        Scores of an evaluation protocol, such as
+        :func:`~braindecode_pars.evaluation.label_efficiency`. Rows pooled over subjects (subject
+        ``"all"``) are excluded.
     metric : str | None
         Metric of the scores. If None, the only metric of the scores.
     by : sequence of str | None

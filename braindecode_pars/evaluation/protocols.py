@@ -405,7 +405,7 @@ def evaluate(
         :class:`~braindecode_pars.evaluation.LabeledSubjects`,
         :class:`~braindecode_pars.evaluation.LabeledWindows`,
         :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that splits by
-        subject.
+        subject. An integer is the number of folds of whole subjects.
     seeds : sequence of int
         Seeds of every ``random_state``. If the splitter is a ``LabeledSubjects`` that draws
         subjects, the seeds of the splitter are used instead.
@@ -511,7 +511,7 @@ def reproduce(
     """Reproduce the comparison of pretext tasks in the PARS paper (table 1).
 
     The pretext tasks (tasks for pretraining without labels) MAE, MP3, DropPos and PARS are compared
-    with training from scratch.
+    with each other, with a random encoder, and with training from scratch.
 
     The subjects, sorted by name, are alternately assigned to two halves. For each pretext task, an
     encoder is pretrained on the windows of one half, without their labels, and then frozen. The

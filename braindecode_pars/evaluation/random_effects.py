@@ -197,12 +197,13 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
                    {\frac{MS_s^2}{n_s - 1} + \frac{MS_d^2}{n_d - 1} +
                     \frac{MS_e^2}{(n_s - 1)(n_d - 1)}}
 
-    with Satterthwaite's degrees of freedom. The estimate has a lower bound: the larger of
-    :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If the estimate is below this bound,
-    the bound and the degrees of freedom of the larger mean square are used. With a third factor,
-    such as the pretraining seed, the sum contains the mean squares of all factors and interactions:
-    those of one or three factors with a positive sign, and those of two factors with a negative
-    sign. With a single factor, the test is the t-test over the means of its levels.
+    where :math:`\nu` is Satterthwaite's approximation of the degrees of freedom. The estimate has a
+    lower bound: the larger of :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If the
+    estimate is below this bound, the bound and the degrees of freedom of the larger mean square are
+    used. With a third factor, such as the pretraining seed, the sum in the numerator contains the
+    mean squares of all factors and interactions: those of one or three factors with a positive
+    sign, and those of two factors with a negative sign. With a single factor, the test is the
+    t-test over the means of its levels.
 
     Parameters
     ----------
@@ -219,12 +220,11 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
     Notes
     -----
     The estimate of the variance is also valid if subjects have different draws, for example if each
-    fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
-    :math:`d_{sd}` that depends on the draw. It is independent between draws and may have any
-    covariance :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of
-    :math:`\Sigma` and :math:`c` the mean of its off-diagonal entries. Then
-    :math:`E(MS_s) = n_d \sigma_s^2 + v - c`, :math:`E(MS_e) = v - c` and
-    :math:`E(MS_d) = v + (n_s - 1) c`, so that
+    fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of :math:`d_{sd}`
+    that depends on the draw. This part is independent between draws and may have any covariance
+    :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of :math:`\Sigma` and
+    :math:`c` the mean of its off-diagonal entries. Then :math:`E(MS_s) = n_d \sigma_s^2 + v - c`,
+    :math:`E(MS_e) = v - c` and :math:`E(MS_d) = v + (n_s - 1) c`, so that
     :math:`E(MS_s + MS_d - MS_e) = n_d \sigma_s^2 + v + (n_s - 1) c`, which is
     :math:`n_s n_d \, \mathrm{var}(\bar d)`.
 

@@ -299,7 +299,7 @@ def ablation_lines(
     ------
     ValueError
         If the scores are empty, a column or the metric is missing, two rows differ only in
-        ``value``, there are several datasets or protocols, or no row has both settings.
+        ``value``, there are several datasets or protocols, or no row has values of both settings.
 
     Examples
     --------
