@@ -346,13 +346,13 @@ def test_overlaps_are_those_of_all_pairs(unit):
 def test_invalid_inputs_are_refused():
     table = rows("P1", "a")
     for changes in (dict(stop=0.0), dict(recording="n/a"), dict(start=None)):
-        with pytest.raises(ValueError, match="stop.*start"):
+        with pytest.raises(ValueError, match=r"stop.*start"):
             audit_split(table, table.assign(**changes))
     with pytest.raises(ValueError, match="test lacks the required columns subject"):
         audit_split(table, table.drop(columns="subject"))
     with pytest.raises(TypeError, match="start must be numbers"):
         audit_split(table, table.assign(start="begin"))
-    with pytest.raises(TypeError, match="only one.*DataFrame"):
+    with pytest.raises(TypeError, match=r"only one.*DataFrame"):
         audit_split(table, cut(0))
     with pytest.raises(ValueError, match="no windows"):
         audit_split(cut(0), (np.empty((0, 3, 200)), []))

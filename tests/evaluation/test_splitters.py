@@ -354,7 +354,7 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     assert fold.pooled
     folds = folds_of(corpus, LabeledWindows([0, 1], test_subjects=[4]))
     assert [fold.n_train_subjects for fold in folds] == [2, 2]
-    with pytest.raises(ValueError, match="labeled windows.*: 2"):
+    with pytest.raises(ValueError, match=r"labeled windows.*: 2"):
         folds_of(corpus, LabeledSubjects(test_subjects=[1, 2]))
 
 

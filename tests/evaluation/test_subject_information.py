@@ -157,7 +157,7 @@ def test_missing_values_are_refused(measure):
         permuted_explained_variances(X, subjects, unknown)
     with pytest.raises(ValueError, match="of classes: 1"):
         audit_subjects(X, classes * 0, subjects, recordings)
-    with pytest.raises(ValueError, match="of classes: 2.* of a class: 1"):
+    with pytest.raises(ValueError, match=r"of classes: 2.* of a class: 1"):
         audit_subjects(X, classes, subjects * 0, recordings)
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
