@@ -448,7 +448,8 @@ def _describe_gain(rows: pd.DataFrame, names_dataset: bool) -> str:
     """Return the sentences about the difference between two methods in all controls."""
     first = rows.iloc[0]
     beginning = f"On {first['dataset']}, with" if names_dataset else "With"
-    beginning = f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']}"
+    n = first["n_train_subjects"]
+    beginning = f"{beginning} {n:g} training subject{'s' * (n != 1)}, {first['method']}"
     difference = f"{first['gain']:+.3f} (uncorrected 95 % CI {_interval(first, 'gain')})"
     if not _is_above_zero(rows, "gain").iloc[0]:
         return (
@@ -490,7 +491,7 @@ def _describe_labels(rows: pd.DataFrame) -> str:
     if not is_leaked.any():
         return text
     leaked = [
-        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
+        f"{row['method']} with n_train_subjects={row['n_train_subjects']:g} "
         f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
         for _, row in rows[is_leaked].iterrows()
     ]

@@ -260,7 +260,7 @@ def pairs_of(
             f"with such scores: {', '.join(methods) or 'none'}. Add the scores of another method."
         )
     checks.optional(checks.choice(*methods)).check("against", against)
-    # A method has one score for each subject.
+    # Each method must have a single score for each subject.
     duplicates = means[means.duplicated(["dataset", "method", "subject"], keep=False)]
     conditions = ["protocol", "n_train_subjects", *tables.TEST_SUBJECT_COLUMNS]
     tables.check_one_value(duplicates, "scores", conditions)
@@ -442,7 +442,8 @@ def _describe_difference(pair: pd.Series, has_several_numbers: bool) -> str:
     a, b, n = pair["method_a"], pair["method_b"], pair["n_subjects"]
     comparison = f"Difference in {pair['metric'].replace('_', ' ')} between {a} and {b}"
     if has_several_numbers:
-        comparison += f" with {pair['n_train_subjects']} labeled subjects"
+        n_labeled = pair["n_train_subjects"]
+        comparison += f" with {n_labeled} labeled subject{'s' * (n_labeled != 1)}"
     if math.isnan(pair["p_holm"]):
         return f"{comparison}: not tested ({n} subjects with scores of both methods)."
     outcome = "significant" if pair["p_holm"] < 0.05 else "not significant"

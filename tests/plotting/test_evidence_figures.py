@@ -42,7 +42,7 @@ def test_differences_are_in_their_rows_and_panels(gains):
             "A": {0: pytest.approx(0.05 + n / 1000), 1: 0.01, 2: 0.0},
             "B": {0: pytest.approx(0.02 + n / 1000), 1: 0.03, 2: -0.01},
         }
-        assert ax.get_title() == f"labeled training subjects: {n}"
+        assert ax.get_title() == f"{n} labeled training subjects"
         for container in ax.containers:
             [bars] = container.lines[2]
             x, _ = container.lines[0].get_data()
