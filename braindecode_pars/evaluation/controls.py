@@ -449,7 +449,7 @@ def _describe_gain(rows: pd.DataFrame, names_dataset: bool) -> str:
     first = rows.iloc[0]
     beginning = f"On {first['dataset']}, with" if names_dataset else "With"
     n = first["n_train_subjects"]
-    beginning = f"{beginning} {n:g} training subject{'s' * (n != 1)}, {first['method']}"
+    beginning = f"{beginning} {n:g} training subject{'' if n == 1 else 's'}, {first['method']}"
     difference = f"{first['gain']:+.3f} (uncorrected 95 % CI {_interval(first, 'gain')})"
     if not _is_above_zero(rows, "gain").iloc[0]:
         return (

@@ -443,7 +443,7 @@ def _describe_difference(pair: pd.Series, has_several_numbers: bool) -> str:
     comparison = f"Difference in {pair['metric'].replace('_', ' ')} between {a} and {b}"
     if has_several_numbers:
         n_labeled = pair["n_train_subjects"]
-        comparison += f" with {n_labeled} labeled subject{'s' * (n_labeled != 1)}"
+        comparison += f" with {n_labeled} labeled subject{'' if n_labeled == 1 else 's'}"
     if math.isnan(pair["p_holm"]):
         return f"{comparison}: not tested ({n} subjects with scores of both methods)."
     outcome = "significant" if pair["p_holm"] < 0.05 else "not significant"

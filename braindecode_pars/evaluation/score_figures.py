@@ -439,7 +439,7 @@ def control_gains(
         against = str(rows["against"].iloc[0]).replace("$", r"\$")  # no math mode
         quantity = f"difference in {name.replace('_', ' ')}"
         ax.set_xlabel(f"{quantity}\ncompared with '{against}' (95 % CI)")
-        ax.set_title(f"{n:g} labeled training subject{'s' * (n != 1)}", fontsize=10)
+        ax.set_title(f"{n:g} labeled training subject{'' if n == 1 else 's'}", fontsize=10)
     style.draw_legend(panels[0], is_new=axes is None)
     return panels
 
