@@ -1,6 +1,7 @@
 """Evaluate classifiers on held-out subjects, test differences between methods, audit encoders.
 
-Each protocol returns one tidy DataFrame of scores."""
+Each evaluation protocol, such as :func:`leave_one_subject_out`, returns one tidy DataFrame of
+scores."""
 
 from typing import TYPE_CHECKING
 

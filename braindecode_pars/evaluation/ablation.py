@@ -1,6 +1,7 @@
-"""Ablations: compare settings of one estimator on held-out subjects (appendix A.4 of the paper).
+"""Ablations: compare settings of one estimator on held-out subjects, as in the PARS paper.
 
-Several folds share an encoder, which is pretrained once, without the test subjects of these folds.
+Folds with the same test subjects share one encoder, which is pretrained once, without these test
+subjects.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,18 +22,19 @@ from braindecode_pars.evaluation.cache import FoldStore
 from braindecode_pars.evaluation.splitters import LabeledSubjects
 from braindecode_pars.evaluation.splitting import Corpus, Fold
 
-#: Number of validation subjects on which the paper evaluates its ablations.
+#: Number of validation subjects on which the PARS paper evaluates its ablations.
 N_VALIDATION = 200
 
-#: Position mask ratios of the paper's grids, as proportions of patches.
+#: Position mask ratios in the paper's grids, as proportions of the patches.
 _RATIOS = (0.2, 0.4, 0.6, 0.8, 1.0)
 
-#: Grids of settings: three of the paper (masking, sampling, decoder), and overlap and joint.
+#: Grids of settings for :func:`ablation`. "masking", "sampling" and "decoder" are grids of the
+#: paper; "overlap" and "joint" are additional grids.
 GRIDS: dict[str, dict[str, Any]] = {
     "masking": {"n_patches": (20, 30, 40), "position_mask_ratio": _RATIOS},
     "sampling": {"sampling": ("random", "grid"), "position_mask_ratio": _RATIOS},
     "decoder": {"decoder": ("cross_attention", "mlp"), "position_mask_ratio": _RATIOS},
-    # The number of patches is small enough to place them without overlap.
+    # The number of patches is small enough that they can be placed without overlap.
     "overlap": {"overlap": (True, False), "n_patches": (20,)},
     "joint": {"PARS": {"pretext": "pars"}, "PARS + MAE": {"pretext": "joint"}},
 }
@@ -57,17 +59,17 @@ def ablation(
     """Ablation study: pretrain, fine-tune and score one estimator with different settings.
 
     All settings are scored on the same test subjects. This protocol reproduces the ablations of the
-    paper (appendix A.4, figure 6). An encoder is pretrained once per setting, on the windows of all
-    subjects available for training, without their labels. For each seed, training subjects are then
-    drawn, and this encoder is fine-tuned on them. The pretraining does not depend on the seeds.
-    Folds with different test subjects have different encoders.
+    PARS paper (appendix A.4, figure 6). For each setting, one encoder is pretrained on the windows
+    of all subjects available for training, without their labels. For each seed, training subjects
+    are then drawn at random, and this encoder is fine-tuned on them. The pretraining does not
+    depend on the seeds.
 
-    All folds with the same test subjects share one pretraining, with seed 0, on the training
-    windows that are available before subjects are drawn. If ``cv`` pairs the same test subjects
-    with several training sets, each training set has its own pretraining. The pretraining does not
+    All folds with the same test subjects share one encoder, which is pretrained with seed 0; folds
+    with different test subjects have different encoders. If ``cv`` combines the same test subjects
+    with several training sets, an encoder is pretrained for each training set. Pretraining does not
     use test windows, subjects of split ``"test"``, or the validation subjects of
     ``validation="split"``. With a proportion such as ``validation=0.2``, the validation windows are
-    drawn later, in each fit. The encoder was therefore pretrained on these windows, without their
+    drawn later, in each fit, so the encoder was already pretrained on these windows, without their
     labels.
 
     Parameters
@@ -75,24 +77,24 @@ def ablation(
     estimator : estimator
         Estimator with the settings that do not vary, for example
         ``PARSClassifier(**paper.CLASSIFIER)``. An estimator that does not pretrain, or that has an
-        ``encoder`` in its settings, is fitted without a shared encoder.
+        ``encoder`` already, is fitted without a shared encoder.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     grid : dict
         Settings to compare, in one of two forms. The first form maps names to settings:
         ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. The second form maps parameters
-        to lists of values, and all combinations of the values are compared:
-        ``{"n_patches": (20, 40), "decoder": ("mlp", "cross_attention")}``. :data:`GRIDS` contains
-        the grids of the paper. A setting that is not a parameter of the estimator is passed in the
-        ``pretext_params`` of the estimator.
+        to lists of values, and all combinations of the values are compared: ``{"n_patches": (20,
+        40), "decoder": ("mlp", "cross_attention")}``. :data:`GRIDS` contains the grids of the
+        paper, and two additional grids. A setting that is not a parameter of the estimator is added
+        to its ``pretext_params``, the arguments of the pretext task.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
-        Held-out subjects. If None, the validation subjects of the corpus, as in the paper: the
+        Held-out subjects. If None, the validation subjects of the dataset, as in the paper: the
         subjects whose recordings have ``"valid"`` as ``split`` in their description. If there are
-        more than 200 of these subjects, 200 subjects are drawn at random. The other validation
-        subjects and the subjects of split ``"test"`` are not used. If the corpus has no validation
+        more than 200 validation subjects, 200 of them are drawn at random. The other validation
+        subjects and the subjects of split ``"test"`` are not used. If the dataset has no validation
         subjects, the subjects of split ``"test"`` are held out.
     n_train_subjects : int | None
         Number of training subjects (100 in the paper), drawn at random for each seed. If None, all
@@ -101,15 +103,15 @@ def ablation(
         Seeds of the random draws and of every ``random_state`` of the fits.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. A later run with the same
-        ``out`` may add settings and seeds. ``out/encoders`` contains the encoders, which are not
-        pretrained again.
+        ``out`` may add settings and seeds. The pretrained encoders are saved in ``out/encoders``
+        and reused.
 
     Returns
     -------
     pandas.DataFrame
-        Table as from :func:`~braindecode_pars.evaluation.label_efficiency`. The column ``method``
-        contains the name of the setting, and there is an additional column for each varied
-        parameter.
+        Table as returned by :func:`~braindecode_pars.evaluation.label_efficiency`. The column
+        ``method`` contains the name of the setting, and there is an additional column for each
+        varied parameter.
 
     Raises
     ------
@@ -117,8 +119,9 @@ def ablation(
         If ``grid`` has neither of the two forms.
     ValueError
         If a setting is unknown. If there are no test subjects. If ``n_train_subjects`` is larger
-        than the number of training subjects. If an estimator has ``validation="split"`` and all
-        validation subjects are excluded from training, because ``test_subjects`` is None.
+        than the number of training subjects. If an estimator has ``validation="split"`` and
+        ``test_subjects`` is None, because the validation subjects are then test subjects, and none
+        of them is left for validation.
     FoldError
         If a fit fails.
 
@@ -177,7 +180,7 @@ class _ValidationSubjects(LabeledSubjects):
 
 
 def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings of a grid by name; a grid of values is expanded to all combinations.
+    """Return the settings of a grid by name; lists of values are expanded to all combinations.
 
     Raises
     ------
@@ -205,8 +208,8 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     # A varied parameter becomes a column, which must not replace a column of the scores.
     if reserved := {name for settings in named.values() for name in settings} & {*names.SCORES}:
         raise ValueError(
-            f"grid must not vary {min(reserved)!r}, because the scores have a column of this name. "
-            "Remove the parameter from grid."
+            f"grid must not vary {min(reserved)!r}, because the table of scores has a column with "
+            "this name. Remove the parameter from grid."
         )
     return named
 
@@ -215,8 +218,8 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
     """Return a clone of the estimator with the given settings.
 
     Settings that are not parameters of the estimator are added to its ``pretext_params``. If a
-    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the existing
-    ``pretext_params`` are passed to the subtask ``"pars"`` or ``"mae"`` of the joint task.
+    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the joint task
+    passes the existing ``pretext_params`` to its subtask ``"pars"`` or ``"mae"``.
 
     Raises
     ------
@@ -232,7 +235,7 @@ def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEst
     if task_args:
         pretext_params = args.get("pretext_params", params["pretext_params"])
         args["pretext_params"] = {**(pretext_params or {}), **task_args}
-    # The joint task has the arguments of each subtask by name.
+    # The arguments of the joint task are the arguments of each subtask, by name.
     task = params.get("pretext")
     if args.get("pretext") == "joint" and task in ("pars", "mae") and "pretext_params" not in args:
         args["pretext_params"] = {"task_params": {task: params["pretext_params"] or {}}}
@@ -244,7 +247,7 @@ SEED = 0
 
 
 def pretrains(estimator: BaseEstimator) -> bool:
-    """Return whether a fit of the estimator pretrains a new encoder that other fits could use."""
+    """Return whether a fit of the estimator pretrains an encoder that other fits could share."""
     params = estimator.get_params(deep=False)
     is_new = params.get("encoder", "") is None and params.get("pretext") is not None
     return is_new and params["pretrain_epochs"] != 0 and hasattr(estimator, "pretrained")
@@ -270,8 +273,8 @@ def share_encoders(
     Returns
     -------
     list of Fold
-        Folds whose estimators have the pretrained encoder. A fold that does not pretrain is
-        unchanged.
+        Folds whose estimators have the pretrained encoder. A fold whose estimator does not pretrain
+        is unchanged.
 
     Raises
     ------
@@ -282,7 +285,8 @@ def share_encoders(
     pretraining = {
         k: fold for k, fold in zip(keys, folds, strict=True) if pretrains(fold.estimator)
     }
-    # A pretext task that does not fit the windows fails before any encoder is pretrained.
+    # If a pretext task cannot be used with the windows, raise the error before any encoder is
+    # pretrained.
     for fold in {fold.method: fold for fold in pretraining.values()}.values():
         with windows_estimator.without_training(fold.estimator) as (unfitted, _):
             encoder_start.load_or_build_encoder(unfitted, corpora[fold.dataset].X).make_task()
@@ -294,7 +298,8 @@ def share_encoders(
     for key, fold in zip(keys, folds, strict=True):
         estimator = fold.estimator
         if key in encoders:
-            # Fine-tune the encoder as if the fit had pretrained it, not as a pretrained encoder.
+            # Fine-tune the encoder as if it had been pretrained in the fit, not as an encoder from
+            # elsewhere.
             params = fine_tuning.fine_tuning_of(estimator.get_params(deep=False), None)
             estimator = clone(estimator).set_params(encoder=encoders[key], **params)
         shared.append(replace(fold, estimator=estimator))

@@ -12,16 +12,17 @@ from braindecode_pars.plotting import style
 
 
 def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Plot a probing analysis as a heat map of properties by encoders.
+    """Plot a probing analysis as a heat map, with properties as rows and encoders as columns.
 
-    A cell contains R2 or balanced accuracy. Its color is the normalized score, between chance level
-    (0) and a perfect score (1): ``(value - chance) / (1 - chance)``, or 0 below chance level.
+    Each cell shows R2 or balanced accuracy. The color of the cell is the normalized score, from 0
+    (chance level) to 1 (perfect score): ``(value - chance) / (1 - chance)``, or 0 below chance
+    level.
 
     Parameters
     ----------
     audits : pandas.DataFrame
-        Table from :func:`~braindecode_pars.evaluation.audit_encoder`, of one or several encoders on
-        the same windows.
+        Table from :func:`~braindecode_pars.evaluation.audit_encoder`, with one or several encoders
+        that were analyzed on the same windows.
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
 
@@ -29,12 +30,13 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     -------
     Axes
         Axes with a row for each property, and columns for the encoders, the tokens and the random
-        encoders. Random encoders with equal scores share a column. Missing scores are blank.
+        encoders. Random encoders with equal scores are shown in one column. Missing scores are
+        blank.
 
     Raises
     ------
     ValueError
-        If columns are missing, the table is empty, or scores are duplicate.
+        If a column is missing, the table is empty, or the table contains a score twice.
 
     Examples
     --------
@@ -59,7 +61,8 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     audits = tables.with_numbers(audits, ["value", "chance"])
     tables.check_once(audits, "audits", [*source, "property"])
     rows = audits.drop_duplicates("property").set_index("property")["chance"]
-    # A single column for tokens, and for random encoders, if they are equal for all encoders
+    # Tokens have a single column if their scores are equal for all encoders, and so do random
+    # encoders
     columns: dict[str, pd.Series] = {}
     for features, part in audits.groupby("features", sort=False):
         table = part.pivot(index="property", columns="encoder", values="value")
@@ -96,10 +99,12 @@ def _digits(value: float) -> str:
 def subjects_in_features(
     table: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
-    """Plot subject information in features, and class decoding before and after its removal.
+    """Plot subject information in features, and class decoding before and after removing it.
 
     There is one panel for each measure. Vertical marks show the value expected by chance: the mean
-    over permutations or, for balanced accuracy, the chance level.
+    over permutations or, for balanced accuracy, the chance level. In the legend, "LEACE fitted on"
+    means that subject information was removed with
+    :class:`~braindecode_pars.evaluation.LinearErasure`, which was fitted on these subjects.
 
     Parameters
     ----------
@@ -115,8 +120,8 @@ def subjects_in_features(
     Raises
     ------
     ValueError
-        If the table is empty, a column is missing, rows are duplicate, or the number of axes is
-        wrong.
+        If the table is empty, a column is missing, the table contains a measurement twice, or the
+        number of axes is wrong.
 
     Examples
     --------

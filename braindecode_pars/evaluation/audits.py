@@ -1,8 +1,8 @@
 """Probing analysis: decode signal properties from features of an encoder (audit).
 
-Linear models predict properties of a signal, its subject and its origin from the time average of
-the features. Their scores are compared with the scores of linear models on tokens and on the
-features of a random encoder.
+Linear models predict the properties, the subject and the origin of a signal from the time average
+of its features. Their scores are compared with the scores of linear models on tokens (the input of
+the transformer) and on the features of a random encoder.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,8 @@ from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows import Windows, convert, picking, table
 
-#: Signal properties: name in :class:`~braindecode_pars.evaluation.ChannelFeatures`, name in tables.
+#: Names of signal properties in :class:`~braindecode_pars.evaluation.ChannelFeatures` (keys) and in
+#: tables (values).
 PROPERTIES = {
     "slope": "slope",
     "curvature": "curvature",
@@ -41,9 +42,9 @@ PROPERTIES = {
 
 #: Sources of features, in the order of the rows.
 FEATURES = ("encoder", "tokens", "random encoder")
-#: Measure: coefficient of determination of a ridge regression.
+#: Name of a measure: coefficient of determination of a ridge regression.
 R2 = "R2"
-#: Measure: balanced accuracy of a logistic regression.
+#: Name of a measure: balanced accuracy of a logistic regression.
 ACCURACY = subject_information.ACCURACY
 
 #: Maximum number of channels used per window, because neighboring channels are similar.
@@ -55,7 +56,7 @@ _ALPHAS = np.logspace(-2, 5, 8)
 
 
 class _Target(NamedTuple):
-    """Target of a classification, pairs of training and test rows, and the held-out unit."""
+    """Labels to predict, pairs of training and test rows (folds), and the unit that is held out."""
 
     labels: np.ndarray
     folds: list[tuple[np.ndarray, np.ndarray]]
@@ -70,18 +71,19 @@ def audit_encoder(
     A row of features is the time average of the encoder output for one channel of one window. From
     this row, a ridge regression predicts a property of the same signal, and a logistic regression
     predicts its subject or origin (session, channel or corpus). The features are standardized for
-    both models. The scores are computed on test rows:
+    both models. The scores on test rows are :math:`R^2` for the regression and balanced accuracy
+    for the classification:
 
     .. math::
         R^2 = 1 - \frac{\sum_i (y_i - \hat y_i)^2}{\sum_i (y_i - \bar y)^2}
         \qquad \text{and} \qquad
         \frac{1}{K} \sum_{k=1}^{K} P(\hat y = k \mid y = k) .
 
-    :math:`\bar y` is the mean of the test rows, so :math:`R^2` is 1 for a perfect prediction, and 0
-    or less if the property cannot be predicted. The same scores are computed for the *tokens*,
-    which are the input of the transformer, and for a *random encoder* of the same size. Only a
-    score above both the score of the tokens and the score of the random encoder indicates that
-    pretraining learned the property.
+    Here :math:`\bar y` is the mean of the property over the test rows, so :math:`R^2` is 1 for a
+    perfect prediction, and 0 or less if the property cannot be predicted. The same scores are
+    computed for the *tokens*, which are the input of the transformer, and for a *random encoder* of
+    the same size. Only a score above both the score of the tokens and the score of the random
+    encoder indicates that the encoder learned the property in pretraining.
 
     Parameters
     ----------
@@ -91,13 +93,14 @@ def audit_encoder(
         as a dict with their names as keys.
     windows : windows dataset | Windows | mne.Epochs
         Windows of at least two seconds from at least two subjects, with a sampling rate and with
-        ``subject`` in the descriptions. Labels are not required. Only channels shared by all
-        recordings are used.
+        ``subject`` in the descriptions of the recordings. Labels are not required. Only channels
+        shared by all recordings are used.
     n_windows : int
-        Maximum number of windows. The windows, and at most eight channels per window, are drawn at
-        random, and are the same for all encoders.
+        Maximum number of windows. If there are more windows, and if a window has more than eight
+        channels, windows and channels are selected at random. The selection is the same for all
+        encoders.
     seed : int
-        Seed of the draws and of the random encoder.
+        Seed of the random selection and of the random encoder.
 
     Returns
     -------
@@ -110,18 +113,20 @@ def audit_encoder(
           ``"corpus"``, ``"variance by subject"`` or ``"subject, erased"``, see Notes.
         - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"explained variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
-        - ``chance``: chance level, 0 for R2.
+        - ``chance``: chance level (0 for R2 and explained variance).
         - ``held_out``: unit that is held out for testing: ``"subjects"``; ``"recordings"`` or
           ``"time blocks"`` of the same subjects, for subject decoding; ``"nothing"``, for the
           explained variance.
 
-        ``attrs`` contains ``n_signals``, ``n_windows`` and ``n_subjects``.
+        The attribute ``attrs`` of the table contains the numbers of signals (single channels of a
+        window), windows and subjects: ``n_signals``, ``n_windows`` and ``n_subjects``.
 
     Raises
     ------
     ValueError
-        If subjects or the sampling rate are unknown. If there is only one subject. If the sampling
-        rate differs from the sampling rate of the encoder. If a window is too short.
+        If a subject or the sampling rate of the windows is unknown. If there is only one subject.
+        If the sampling rate differs from that of the pretraining data of the encoder. If a window
+        is too short.
     TypeError, FileNotFoundError
         As in :func:`~braindecode_pars.pretrained.load_encoder`.
 
@@ -140,7 +145,7 @@ def audit_encoder(
     because it is the variance, which is always 1 after this normalization.
 
     There are at most five folds. The regularization strength of the ridge regression, from 0.01 to
-    100,000, is selected for each property by the leave-one-out error of the training rows. The
+    100,000, is selected for each property by the leave-one-out error on the training rows. The
     logistic regression has ``C=0.01`` and balanced class weights.
 
     Subject decoding cannot be tested on held-out subjects. If each subject has several recordings,
@@ -151,9 +156,9 @@ def audit_encoder(
 
     The variance explained by subject, :math:`\eta^2`, is corrected for chance with its mean
     :math:`\nu` over permutations of recordings between subjects:
-    :math:`(\eta^2 - \nu) / (1 - \nu)`. The property "subject, erased" is subject decoding after the
-    subject was erased with :class:`LinearErasure`, fitted on training rows. Use
-    :func:`audit_subjects` to analyze features of whole windows and their classes.
+    :math:`(\eta^2 - \nu) / (1 - \nu)`. The property "subject, erased" is subject decoding after
+    linear information about the subject was removed with :class:`LinearErasure`, fitted on training
+    rows. Use :func:`audit_subjects` to analyze features of whole windows and their classes.
 
     References
     ----------
@@ -193,7 +198,7 @@ def audit_encoder(
 
 
 def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
-    """Return the probing analysis of one encoder as a table with one row for each property.
+    """Arrange the probing analysis of one encoder as a table with one row for each property.
 
     Parameters
     ----------
@@ -219,7 +224,7 @@ def _draw_signals(source: Any, n_windows: int, rng: np.random.Generator) -> Wind
     ``channel``.
     """
     windows = picking.pick_for_fit(convert.as_windows(source))
-    transformers.subject_numbers(windows, 1, "audit_encoder")  # raises if one is unknown
+    transformers.subject_numbers(windows, 1, "audit_encoder")  # checks subjects
     window_features.known_rate(windows.sfreq)
     windows = windows.take(np.sort(rng.permutation(len(windows))[:n_windows]))
     if len(set(windows.column("subject").tolist())) < 2:
@@ -235,7 +240,7 @@ def _draw_signals(source: Any, n_windows: int, rng: np.random.Generator) -> Wind
     channels = np.concatenate(selected)
     if windows.chs_info:
         channels = np.array([ch["ch_name"] for ch in windows.chs_info])[channels]
-    # Remove channel names, because they would be matched with the channel names of other rows.
+    # Remove the channel names; otherwise, the channels of different rows would be matched by name.
     signals = windows.take(window_numbers)
     signals = signals.with_montages([table.Montage() for _ in signals.montages])
     signals = signals.read_by(np.concatenate(samples)[:, None])
@@ -264,7 +269,7 @@ def _targets(signals: Windows) -> Iterator[tuple[str, _Target]]:
     The subject is first, then session, channel and corpus if several subjects share each value.
     """
     subject = pd.factorize(signals.groups)[0]
-    # Number recordings and windows within each subject, which is tested on some of them.
+    # Number the recordings and windows of each subject; some of them are used for testing.
     ids = signals.table[["recording", "window"]].reset_index(drop=True)
     ids = ids.groupby(subject).transform(lambda column: pd.factorize(column)[0])
     size = ids.groupby(subject).max().add(1)

@@ -3,7 +3,8 @@
 A saved fold is reused if the following are unchanged: the parameters of the estimator; the samples,
 labels and subjects of the data; and the versions of this package, braindecode, torch and
 scikit-learn. Changes in user code are not detected, except in the file of a pretext task that is
-specified as FILE.py:CLASS. Delete ``cache/`` in the folder of the results after changing your code.
+specified as ``FILE.py:CLASS``, a class in a Python file of the user. Delete ``cache/`` in the
+folder of the results after changing your code.
 """
 
 import copy
@@ -34,15 +35,15 @@ _FORMAT = {"format": "braindecode_pars scores", "version": 4}
 class FoldStore:
     """Folder of results, with one JSON file for each finished fold in the subfolder ``cache``.
 
-    Files are written under a temporary name and then renamed, so that no file is incomplete. Each
-    file contains a checksum. Several processes may use the folder at the same time. If ``cache`` is
-    deleted, all folds are computed again.
+    Each file is first written under a temporary name and then renamed, so that no file is
+    incomplete. Each file contains a checksum of its content. Several processes may use the folder
+    at the same time. To run all folds again, delete ``cache``.
 
     Attributes
     ----------
     folder : ResultsFolder
-        Folder of results. Its settings contain the descriptions from :func:`settings_of`. Folds and
-        encoders of a method without a description are not saved.
+        Folder of results. Its settings contain the descriptions of datasets and methods from
+        :func:`settings_of`. If a method cannot be described, its folds and encoders are not saved.
     """
 
     folder: ResultsFolder
@@ -65,9 +66,9 @@ class FoldStore:
         TypeError
             If ``path`` is not a path.
         ValueError
-            If the folder contains results of other data or settings; the message lists the
-            differences. If the folder contains results of another version of this package, a
-            damaged settings file, or files of other programs.
+            If the folder contains results that were computed with different data or settings; the
+            message lists the differences. If the folder contains results of another version of this
+            package, a damaged settings file, or files of other programs.
         BlockingIOError
             If another process keeps the folder locked.
         """
@@ -75,7 +76,8 @@ class FoldStore:
         path = Path(path).expanduser()
         file = path / "cache" / "settings.json"
         marks = ["cache/settings.json"]
-        # Users may delete the cache. A table with this name may be of another program.
+        # Users may delete the cache, but keep the table of scores. A table with this name may also
+        # be from another program.
         table, header = path / "scores.csv", ",".join(tables.SCORES).encode()
         if table.is_file() and table.read_bytes().startswith(header):
             marks.append(table.name)
@@ -85,7 +87,7 @@ class FoldStore:
             {**_FORMAT, **settings},
             marks=tuple(marks),
             grows=("datasets", "methods"),
-            allowed_files=("cache",),  # a killed process can leave an empty cache
+            allowed_files=("cache",),  # a killed process can leave an empty folder of this name
         )
         # Another process may add its methods at the same time.
         with folder.opened(exclusive=False):
@@ -164,17 +166,17 @@ def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[st
             reasons.append(f"{name} ({error})")
     if reasons:
         checks.warn_user(
-            f"The parameters of {', '.join(reasons)} cannot be compared between calls, so the "
-            "folds of these methods are not saved in out and run again in every call. As "
-            "parameters of an estimator, use only functions and classes that are defined in a "
-            "module."
+            "The folds of some methods are not saved in out and will run again in every call, "
+            "because the parameters of these methods cannot be compared between calls: "
+            f"{', '.join(reasons)}. Instead of a lambda or another object without a fixed content, "
+            "pass a function or class that is defined in a module."
         )
     datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
     return dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)
 
 
 def _file_name(text: str) -> str:
-    """Convert a text to the beginning of a file name, with a maximum length for file systems."""
+    """Convert a text to the beginning of a file name, cut to a length that file systems allow."""
     return re.sub(r"[^\w.+=-]+", "-", text)[:120]
 
 
@@ -182,7 +184,7 @@ def _file_name(text: str) -> str:
 _IGNORED_PARAMETERS = ("verbose", "n_jobs", "device")
 #: Packages whose versions affect every result.
 _PACKAGES = (braindecode_pars, braindecode, torch, sklearn)
-#: Random generators, whose state is ignored, like a seed.
+#: Classes of random generators. Their state is ignored, as a seed is.
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator, torch.Generator)
 #: Attributes of every torch module that do not affect its output.
 _MODULE_ATTRIBUTES = vars(torch.nn.Module()).keys() - {"_parameters", "_buffers", "_modules"}
@@ -202,7 +204,8 @@ def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     ValueError
         If no digest of a parameter can be computed, for example because the parameter is a lambda.
     """
-    # A protocol sets the seeds that are parameters. Other seeds, as in an augmentation, are kept.
+    # A protocol sets the seeds that are parameters. Other seeds, as in an augmentation, are part of
+    # the description.
     unfitted = with_seed(sklearn.base.clone(estimator), 0)
     return {**_described(unfitted), "versions": versions()}
 
@@ -221,8 +224,8 @@ def describe_corpus(corpus: Corpus) -> dict[str, Any]:
     Returns
     -------
     dict
-        Sizes, names, and digests of long entries. The samples have one digest per subject. The
-        values can be saved as JSON.
+        Sizes, names, and digests (short hashes) of long entries. There is one digest of the samples
+        per subject. The values can be saved as JSON.
     """
     windows, recordings = corpus.X, corpus.X.recordings
     samples: dict[str, Any] = {}
@@ -261,7 +264,7 @@ def _described(value: Any) -> Any:
     match value:
         case float() if not np.isfinite(value):
             return repr(value)
-        case str() if checks.names_file(value):  # FILE.py:CLASS, independent of the folder
+        case str() if checks.names_file(value):  # FILE.py:CLASS: file content, not its folder
             file, _, name = value.rpartition(":")
             path = Path(file).expanduser()
             return f"{name} {files.checksum_of_file(path)}" if path.is_file() else value
@@ -291,7 +294,7 @@ def _described_object(value: Any) -> Any:
         return f"{name} {digest(_described(state))}"
     try:
         checksums = {joblib.hash(value), joblib.hash(copy.deepcopy(value))}
-    except Exception as error:  # pickle and methods of the object can raise any exception
+    except Exception as error:  # pickling can raise any exception
         raise ValueError(f"{name} cannot be pickled") from error
     if len(checksums) > 1:  # for example, an object with a torch tensor
         raise ValueError(f"a copy of {name} differs from the original")
@@ -309,7 +312,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     net = getattr(estimator, "net_", estimator)
     module = getattr(net, "module_", getattr(estimator, "encoder_", None))
     if isinstance(module, torch.nn.Module):
-        # The feature ensemble also has classifiers on the features of its encoder.
+        # The feature ensemble also has classifiers that use the features of its encoder.
         attributes = ("classes_", "views_", "tangent_space_", "recenter_")
         ensemble = {name: learned[name] for name in attributes if name in learned}
         learned = {"weights": module.state_dict(), **ensemble}

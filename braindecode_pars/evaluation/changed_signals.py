@@ -1,7 +1,9 @@
 """Control signals: high-pass filtering, detrending, EOG regression, phase randomization, and more.
 
-Each function removes one signal property from arrays of shape (n, n_chans, n_times).
-:class:`ControlSignals` applies these functions to windows.
+A control analysis repeats a comparison of methods on control signals, from which one signal
+property was removed, to find out whether the result depends on this property. Each function of this
+module removes one property from arrays of shape (n, n_chans, n_times). :class:`ControlSignals`
+applies these functions to windows.
 """
 
 import hashlib
@@ -20,7 +22,7 @@ from braindecode_pars.baselines import window_features
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import convert, table
 
-#: Order of the Butterworth filter, which is applied forward and backward.
+#: Order of the Butterworth filter. It is applied forward and backward.
 ORDER = 4
 #: Standard deviation of each channel of an amplitude-normalized window, in volts.
 AMPLITUDE = 1e-5
@@ -36,10 +38,10 @@ def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
         |H(f)|^2 = \left(1 + \left(\frac{\tan(\pi f_c / f_s)}{\tan(\pi f / f_s)}\right)^{2n}
         \right)^{-1}
 
-    which is 0.5 at :math:`f_c`, and 0.0002 at a third of :math:`f_c`. Both ends of the signal are
-    padded with at most one second of its odd reflection. In a short window, some low-frequency
-    activity therefore remains near both ends, over about one period of the frequency :math:`f_c`.
-    If possible, filter the recording before windowing.
+    which is 0.5 at :math:`f_c`, and 0.0002 at a third of :math:`f_c`. Before filtering, both ends
+    of the signal are padded with at most one second of its odd reflection. In a short window, some
+    low-frequency activity therefore remains near both ends, over about one period of the frequency
+    :math:`f_c`. If possible, filter the recording before windowing.
 
     Parameters
     ----------
@@ -71,8 +73,8 @@ def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
 def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
     r"""Subtract the linear trend from each channel of each window or patch.
 
-    The samples :math:`x_t` of a patch become :math:`x_t - a - b t`, where :math:`a` and :math:`b`
-    minimize :math:`\sum_t (x_t - a - b t)^2`.
+    A patch is a segment of ``patch_size`` samples. Its samples :math:`x_t` become
+    :math:`x_t - a - b t`, where :math:`a` and :math:`b` minimize :math:`\sum_t (x_t - a - b t)^2`.
 
     Parameters
     ----------
@@ -101,8 +103,8 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
 def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
     r"""Estimate regression coefficients of the EOG for each channel by least squares.
 
-    Let :math:`\tilde x` and :math:`\tilde e` be the deviations of the channels and of the EOG from
-    their means over all windows. The coefficients are
+    Let :math:`\tilde x` and :math:`\tilde e` be the signals of the channels and of the EOG after
+    subtracting their means over all windows. The coefficients are
 
     .. math::
         B = \Big(\sum_{i,t} \tilde x_{it} \tilde e_{it}^\top\Big)
@@ -187,11 +189,12 @@ def random_phases(X: np.ndarray, random_state: int = 0) -> np.ndarray:
         \hat x_{ck} \mapsto e^{\mathrm{i} \varphi_k} \hat x_{ck}, \qquad
         \varphi_k \sim \mathcal U(0, 2 \pi)
 
-    The random phase is the same for all channels :math:`c` of a window. Power spectra,
-    cross-spectra and the covariance of the channels are therefore unchanged, whereas waveform,
-    timing and the sign of a slow shift are lost. The real coefficients, at 0 Hz and at half of the
-    sampling rate, are multiplied by a random sign. The random numbers depend on the samples of the
-    window and on ``random_state``, but not on other windows.
+    The random phase :math:`\varphi_k` of frequency :math:`k` is the same for all channels :math:`c`
+    of a window. Power spectra, cross-spectra and the covariance of the channels are therefore
+    unchanged, whereas the waveform, the timing and the sign of slow shifts are lost. The real
+    coefficients, at 0 Hz and at half of the sampling rate, are multiplied by a random sign. The
+    random numbers depend on the samples of the window and on ``random_state``, but not on other
+    windows.
 
     Parameters
     ----------
@@ -231,24 +234,25 @@ def random_phases(X: np.ndarray, random_state: int = 0) -> np.ndarray:
 def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) -> np.ndarray:
     r"""Remove 1/f: divide the spectrum of each channel by its aperiodic component.
 
-    The aperiodic component of a channel of a window is a line, fitted with the Theil-Sen estimator,
+    The aperiodic component is a line in the log-log spectrum, fitted with the Theil-Sen estimator
+    for each channel of each window:
 
     .. math::
         \log P(f) \approx c - \chi \log f , \qquad 2 \le f \le 40 \text{ Hz and below } f_s / 2,
 
     where :math:`P` is the power spectral density, estimated with Welch's method in segments of one
-    second. The line is fitted for each channel and window, and :math:`\chi` is the same exponent as
-    in :func:`~braindecode_pars.pretext.features.aperiodic`. The fit is robust to rhythms that
-    occupy less than a third of the frequency range. The coefficients :math:`y_k` of the discrete
-    cosine transform of the channel, with frequency :math:`f_k`, become
+    second. The exponent :math:`\chi` is the same as in
+    :func:`~braindecode_pars.pretext.features.aperiodic`. The fit is robust to rhythms that occupy
+    less than a third of the frequency range. The coefficients :math:`y_k` of the discrete cosine
+    transform of the channel, with frequency :math:`f_k`, become
 
     .. math::
         y_k \mapsto y_k \, a \sqrt{2 / f_s} \, \bigl(e^{c} f_k^{-\chi}\bigr)^{-1/2} ,
 
-    which does not change phases. The cosine transform extends a window by its mirror image, so that
-    there are no steps at its ends. Without rhythms, the result is white noise with the standard
-    deviation :math:`a`. The power of a rhythm relative to the line is unchanged. The mean of the
-    window is removed.
+    which does not change phases. The cosine transform implicitly extends a window by its mirror
+    image, so that there are no steps at the ends of the window. A signal without rhythms becomes
+    white noise with the standard deviation :math:`a`. The power of a rhythm relative to the line is
+    unchanged. The mean of the window is removed.
 
     Parameters
     ----------
@@ -257,8 +261,8 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
     sfreq : float
         Sampling rate :math:`f_s` in Hz.
     put_back : bool
-        Whether to restore the mean and the line afterwards. This sham control measures the effect
-        of the procedure itself.
+        Whether to restore the mean and the line afterwards (sham control). The result shows the
+        effect of the procedure itself, without removing 1/f.
 
     Returns
     -------
@@ -299,8 +303,9 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
 def equal_amplitudes(X: np.ndarray, amplitude: float = AMPLITUDE) -> np.ndarray:
     r"""Normalize the amplitude of each channel of each window: :math:`x_{ct} a / s_c`.
 
-    Here :math:`s_c` is the standard deviation of channel :math:`c`. Total power is lost. The
-    proportions of frequencies in a channel, such as relative band power, are unchanged.
+    Here :math:`s_c` is the standard deviation of channel :math:`c`. The total power is lost. The
+    proportions of power at different frequencies in a channel, such as relative band power, are
+    unchanged.
 
     Parameters
     ----------
@@ -328,11 +333,12 @@ def equal_amplitudes(X: np.ndarray, amplitude: float = AMPLITUDE) -> np.ndarray:
 def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> np.ndarray:
     r"""Shuffle the patches of each window in time (time-shuffled signals).
 
-    Patch :math:`p` is replaced by patch :math:`\pi(p)` of the same window, where all permutations
-    :math:`\pi` are equally likely. The permutation is the same for all channels of a window.
-    Samples after the last complete patch are not moved. Steps at the borders of patches add power
-    at all frequencies. As in :func:`random_phases`, the random numbers depend on the samples of the
-    window and on ``random_state``.
+    A patch is a segment of ``patch_size`` samples. Patch :math:`p` is replaced with patch
+    :math:`\pi(p)` of the same window, where all permutations :math:`\pi` are equally likely. The
+    permutation is the same for all channels of a window. Samples after the last complete patch are
+    not moved. Steps at the borders of patches add power at all frequencies. As in
+    :func:`random_phases`, the random numbers depend on the samples of the window and on
+    ``random_state``.
 
     Parameters
     ----------
@@ -363,8 +369,8 @@ def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> n
     n_patches = n_times // patch_size
     if n_patches < 2:
         raise ValueError(
-            f"Shuffling patches requires at least 2 patches per window, but windows of {n_times} "
-            f"samples contain {n_patches} patches of {patch_size} samples. Use a smaller "
+            "Shuffling patches requires windows of at least 2 patches, but the windows have "
+            f"{n_times} samples, and a patch has {patch_size} samples. Use a smaller "
             "patch_seconds."
         )
     shuffled, stop = X.copy(), n_patches * patch_size
@@ -378,7 +384,7 @@ def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) 
     r"""Permute labels within each subject: :math:`y_i` becomes :math:`y_{\pi_{s(i)}(i)}`.
 
     The number of windows per class and subject is unchanged, but the labels are independent of the
-    signals. A score that differs from chance level then indicates data leakage.
+    signals. A score that differs significantly from chance level then indicates data leakage.
 
     Parameters
     ----------
@@ -417,11 +423,12 @@ def _generators(X: np.ndarray, random_state: int) -> Iterator[np.random.Generato
 
 # Transformer of windows --------------------------------------------------------------------------
 
-#: Controls that change signals, which are values of ``ControlSignals.control``.
+#: Names of the controls that change signals, which are values of ``ControlSignals.control``.
 CHANGES = tuple(name for name in names.CONTROLS if name != "labels")
-#: Control that removes and restores 1/f, to measure the effect of the procedure of "aperiodic".
+#: Name of the control that removes and restores 1/f, to measure the effect of the procedure of the
+#: control "aperiodic" itself.
 SHAM = "sham"
-#: Short description of the windows of each control, for figures and sentences.
+#: Short description of the windows of each control, used in figures and sentences.
 DESCRIPTIONS = {name: control.description for name, control in names.CONTROLS.items()}
 DESCRIPTIONS[SHAM] = "1/f removed and restored"
 
@@ -430,12 +437,13 @@ DESCRIPTIONS[SHAM] = "1/f removed and restored"
 class ControlSignals(TransformerMixin, BaseEstimator):
     """Transform windows into control signals, from which one signal property was removed.
 
-    Use it as the first step of a pipeline with estimators of this package.
+    If a difference between methods disappears on control signals, it depends on the removed
+    property. Use this transformer as the first step of a pipeline with estimators of this package.
 
     Parameters
     ----------
     control : str
-        Change of the windows:
+        Kind of control signals:
 
         - ``"slow"``: high-pass filtered at ``edge``. If the recording is available, as for
           braindecode windows of a ``Raw``, the recording is filtered before windowing. Otherwise,
@@ -444,19 +452,23 @@ class ControlSignals(TransformerMixin, BaseEstimator):
         - ``"detrended"``: linear trend subtracted from each window, or from each patch of
           ``patch_seconds``;
         - ``"eyes"``: EOG regressed out. The EOG channels must be channels of the windows. Without
-          EOG channels, the difference and the sum of each frontal pair are used: Fp1 and Fp2, and
-          F7 and F8. At least one pair is required. Frontal channels also record brain activity, so
-          some brain activity is removed as well. The EOG or frontal channels themselves are set to
-          zero. The regression coefficients are estimated for each subject, from whole recordings if
-          they are available, otherwise from the windows passed together;
+          EOG channels, the difference and the sum of a pair of frontal channels are used instead:
+          Fp1 and Fp2, F7 and F8, or both pairs. At least one pair is required. Frontal channels
+          also record brain activity, so some brain activity is removed as well. The EOG or frontal
+          channels themselves are set to zero. The regression coefficients are estimated for each
+          subject, from whole recordings if they are available, otherwise from the windows passed
+          together;
         - ``"phase"``: phase-randomized, which removes waveform and timing;
         - ``"aperiodic"``: slope and offset of 1/f removed from the spectrum of each channel; the
           offset includes the amplitude;
-        - ``"sham"``: 1/f removed and restored;
-        - ``"amplitude"``: amplitude-normalized per channel and window;
-        - ``"order"``: time-shuffled patches of ``patch_seconds``.
+        - ``"sham"``: 1/f removed and restored, to measure the effect of the procedure of
+          ``"aperiodic"`` itself;
+        - ``"amplitude"``: amplitude-normalized: each channel of each window is scaled to the same
+          standard deviation;
+        - ``"order"``: time-shuffled: each window is cut into patches of ``patch_seconds``, which
+          are put in random order.
 
-        See :mod:`~braindecode_pars.evaluation.changed_signals` for the functions with equations.
+        The equations are in the functions of :mod:`~braindecode_pars.evaluation.changed_signals`.
     edge : float
         High-pass frequency of ``"slow"``, in Hz.
     patch_seconds : float | None
@@ -465,7 +477,7 @@ class ControlSignals(TransformerMixin, BaseEstimator):
     sfreq : float | None
         Sampling rate in Hz, for windows with an unknown sampling rate.
     random_state : int
-        Seed of ``"phase"`` and ``"order"``. The transformed window does not depend on other
+        Seed of ``"phase"`` and ``"order"``. The random numbers of a window do not depend on other
         windows.
 
     See Also
@@ -538,7 +550,8 @@ class ControlSignals(TransformerMixin, BaseEstimator):
         Returns
         -------
         Windows
-            Control signals with the labels and subjects of the windows. All samples are in memory.
+            Control signals, with the same labels and subjects as the windows. All samples are in
+            memory.
 
         Raises
         ------
@@ -554,7 +567,7 @@ class ControlSignals(TransformerMixin, BaseEstimator):
         windows = convert.as_windows(X, sfreq=self.sfreq)
         windows.check_not_empty()
         changed = [window.astype(np.float32) for window in self._changed(windows)]
-        # Processes of joblib share one array, but copy a list of windows.
+        # joblib shares a single array between processes, but copies a list of windows.
         have_one_shape = len({window.shape for window in changed}) == 1
         return windows.read_by(np.stack(changed) if have_one_shape else changed)
 
@@ -588,7 +601,7 @@ class ControlSignals(TransformerMixin, BaseEstimator):
 def _filtered(
     windows: table.Windows, change: Callable[[np.ndarray], np.ndarray]
 ) -> Iterator[np.ndarray]:
-    """Yield windows of the filtered recordings; without a recording, yield filtered windows."""
+    """Yield windows cut from the filtered recording or, without a recording, filtered windows."""
 
     @cache
     def changed(row: int) -> np.ndarray | None:
@@ -627,14 +640,14 @@ def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
         matrix, eye_channels = eyes[montage]
         signals = window[None].astype(float)
         cleaned = without_eyes(signals, matrix @ signals, *fitted(number, montage))
-        # Only rounding errors remain in the EOG channels, and instance normalization would amplify
-        # them.
+        # Only rounding errors remain in the EOG channels, and the instance normalization of
+        # encoders would amplify them.
         cleaned[:, eye_channels] = 0
         yield cleaned[0]
 
 
 def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
-    """Return the signals of a whole recording, if windows contain its unmodified samples.
+    """Return the signals of a whole recording, if its windows are unmodified parts of it.
 
     Parameters
     ----------
@@ -646,13 +659,14 @@ def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
     Returns
     -------
     ndarray, shape (n_chans, n_samples) | None
-        Signals of the channels of the windows. None for windows from arrays, Epochs and signal
-        stores, which do not contain the recording, and for windows with a transform.
+        Signals of the whole recording, with the channels of the windows. None for windows from
+        arrays, Epochs and signal stores (``SignalStore``), which do not contain the recording, and
+        for windows with a transform.
     """
     recording = windows.recordings.iloc[row]
     dataset: Any = getattr(recording["reader"], "source", None)
     raw = getattr(dataset, "raw", None)
-    # Target channels of type "misc" are rows of the recording, but not of its windows.
+    # Channels of type "misc" that contain targets are in the recording, but not in its windows.
     if raw is None or dataset.transform is not None or dataset.targets_from != "metadata":
         return None
     montage = recording["channels"]

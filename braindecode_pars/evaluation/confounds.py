@@ -1,7 +1,7 @@
 """Find classes that are confounded with properties of recordings or with temporal order.
 
-The data check of a study and the audit of a split use these functions. They compare tables of
-recordings and of labeled windows, and read no samples.
+These functions are used in the data check of a study and in the audit of a split. They evaluate
+tables of recordings and of labeled windows, and do not read samples.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -19,9 +19,10 @@ from braindecode_pars.windows import Windows, labels, table
 
 #: AUC above which a single variable is considered to separate two classes.
 SEPARATING_AUC = 0.95
-#: Balanced accuracy from which a property of the recordings alone identifies the classes.
+#: Balanced accuracy at or above which a property of the recordings alone is considered to identify
+#: the classes.
 CONFOUNDED = 0.9
-#: Kind of findings that can be overridden with ``in_spite_of``.
+#: Kind of finding that does not stop a study if it is listed in ``in_spite_of``.
 CONFOUNDS = "confounds"
 #: Properties of recordings that may be confounded with the classes, with their names in messages.
 PROPERTIES = {
@@ -32,7 +33,7 @@ PROPERTIES = {
     "recorded_channels": "set of channels in the files",
     "corpus": "corpus",
 }
-#: Name in messages of the order of recordings by their dates.
+#: Name of the order by recording date, in messages.
 BY_DATE = "recording dates"
 #: Columns by which recordings are ordered, with their names in messages.
 _ORDERS = {"date": BY_DATE, "file": "file names", None: "order in the dataset"}
@@ -43,7 +44,8 @@ _DESCRIBED = ["file", "site", "recorded_sfreq", "recorded_reference", "recorded_
 def properties_of_recordings(windows: Windows, parts: Sequence[Any] = ()) -> pd.DataFrame:
     """Return the properties of each recording; unknown values are None.
 
-    They are those of ``parts``, the datasets of the recordings, or of the sources of ``windows``.
+    The properties are read from ``parts``, the datasets of the recordings, or, if ``parts`` does
+    not contain a dataset for each recording, from the sources of ``windows``.
     """
     rows = windows.recordings
     parts = [part for part in parts if len(part)]  # as in the table of Windows
@@ -79,7 +81,7 @@ def labeled_windows(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_one_class_per_recording(labeled: pd.DataFrame) -> bool:
-    """Whether every labeled recording has one class."""
+    """Return whether every labeled recording has one class."""
     return bool((labeled.groupby("recording")["class"].nunique() == 1).all())
 
 
@@ -102,7 +104,8 @@ def confounded_properties(
         values = recordings[column].reindex(labeled["recording"]).to_numpy()
         table = labeled[["subject", "class"]].assign(value=values).drop_duplicates()
         n_values = table["value"].nunique()
-        # A distinct value for each subject only identifies the subject, not the class.
+        # If each subject has a different value, the value identifies only the subject, not the
+        # class.
         if table["value"].isna().any() or not 1 < n_values < table["subject"].nunique():
             continue
         counts = pd.crosstab(table["value"], table["class"])
@@ -130,7 +133,7 @@ def confounded_properties(
 
 
 def auc_of_class(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the AUC of a value for one class against all other classes; NaN if there are none."""
+    """Return the AUC of a value for one class against all other classes; NaN if one is absent."""
     n, n_other = int(is_class.sum()), int((~is_class).sum())
     if not n or not n_other:
         return np.nan
@@ -164,7 +167,7 @@ def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iter
 
 
 def order_within_recordings(labeled: pd.DataFrame) -> Iterator[Finding]:
-    """Yield findings for classes that occur early, or late, in at least 90 % of recordings."""
+    """Yield findings for classes that occur early, or late, in at least 90 % of the recordings."""
     rows = labeled[labeled["start"] >= 0]
     for name in labeled["class"].cat.categories:
         of_class = (rows["class"] == name).groupby(rows["recording"])

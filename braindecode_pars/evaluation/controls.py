@@ -48,15 +48,15 @@ def controls(
 ) -> pd.DataFrame:
     """Repeat a comparison of methods on control signals, each of which lacks one property.
 
-    Use control analyses to find out which signal properties the difference between two methods
-    depends on. The methods are scored as in :func:`~braindecode_pars.evaluation.label_efficiency`
-    if ``n_train_subjects`` is given, and otherwise as in
-    :func:`~braindecode_pars.evaluation.compare`. Methods, subjects, draws and seeds are the same
-    for the original windows and for all controls. Each control changes both training and test
-    windows.
+    Use these control analyses to find out which signal properties the difference between two
+    methods depends on. The methods are scored as in
+    :func:`~braindecode_pars.evaluation.label_efficiency` if ``n_train_subjects`` is given, and
+    otherwise as in :func:`~braindecode_pars.evaluation.compare`. Methods, subjects, draws (random
+    subsets of labeled subjects) and seeds are the same for the original windows and for all
+    controls. Each control changes both training and test windows.
 
     ========== ============================================ ========================================
-    Control    Change of the windows                        Conclusion if the difference disappears
+    Control    Change of the windows                        If the difference disappears, it ...
     ========== ============================================ ========================================
     slow       high-pass filtered at 7 Hz                   depends on low-frequency activity of the
                                                             eyes, sweat, movement or the brain
@@ -68,29 +68,29 @@ def controls(
     aperiodic  1/f removed from the spectra                 depends on the slope or offset of 1/f,
                                                             not on rhythms
     amplitude  amplitude-normalized per channel and window  depends on total power
-    order      time-shuffled: seconds in random order       depends on the time course
-    labels     label permutation within each subject        none: scores above chance level indicate
-                                                            data leakage
+    order      time-shuffled: patches of one second are     depends on the time course
+               put in random order
+    labels     labels permuted within each subject          (in this control, scores above chance
+                                                            level indicate data leakage)
     ========== ============================================ ========================================
 
-    ``"sham"`` is not a default control. It removes and restores 1/f, to measure the effect of the
-    procedure itself.
+    The control ``"sham"`` is not a default. It removes and restores 1/f, to measure the effect of
+    the procedure of ``"aperiodic"`` itself.
 
-    :func:`control_gains` returns a table of the difference that remains in each control,
-    :func:`describe_controls` describes this table in sentences, and
-    :func:`plotting.control_gains <braindecode_pars.plotting.control_gains>` draws it.
-    :class:`ControlSignals` computes the control signals, also with another high-pass frequency or
-    patch length.
+    :func:`control_gains` returns a table with the difference that remains in each control,
+    :func:`describe_controls` describes this table in sentences, and :func:`plotting.control_gains
+    <braindecode_pars.plotting.control_gains>` draws it. :class:`ControlSignals` computes the
+    control signals, also with another high-pass frequency or patch length.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name. At least two are required.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     controls : sequence of str
-        Names of controls. A control that cannot be computed for the windows, such as ``"eyes"``
-        without EOG or frontal channels, is skipped with a warning.
+        Names of controls from the table above. A control that cannot be computed for the windows,
+        such as ``"eyes"`` without EOG or frontal channels, is skipped with a warning.
     n_train_subjects : sequence of int | None
         Numbers of labeled training subjects, as in
         :func:`~braindecode_pars.evaluation.label_efficiency`. If None, all subjects that are not
@@ -99,11 +99,12 @@ def controls(
         As in :func:`~braindecode_pars.evaluation.label_efficiency`, or in
         :func:`~braindecode_pars.evaluation.compare`.
     seeds : sequence of int
-        Random seeds. If ``n_train_subjects`` is given, each seed is also a draw of labeled
+        Random seeds. If ``n_train_subjects`` is given, each seed also determines a draw of labeled
         subjects.
     out : path | None
         Folder for the scores (``scores.csv``) and the finished folds, with a subfolder for each
-        control. The same call resumes an interrupted run, and may add controls, seeds or methods.
+        control. If a run was interrupted, the same call resumes it. A later call may add controls,
+        seeds or methods.
 
     Returns
     -------
@@ -111,13 +112,13 @@ def controls(
         Scores with the columns of the protocols and the column ``control``, which is ``"none"`` for
         the original windows. For the control ``"slow"``, the column ``note`` states how many
         recordings were high-pass filtered before windowing. In other recordings, each window was
-        filtered separately, which leaves low frequencies near its ends.
+        filtered separately, which leaves low frequencies near both ends of the window.
 
     Raises
     ------
     ValueError
-        If there are fewer than two methods, or a control is unknown or duplicate. Also the errors
-        of the protocols.
+        If there are fewer than two methods, or a control is unknown or listed twice. Also the
+        errors of the protocols.
     FoldError
         If a fit fails.
 
@@ -128,7 +129,7 @@ def controls(
 
     Notes
     -----
-    Only the changed windows of one control are in memory at a time. In a single process, features
+    The control signals of only one control at a time are in memory. In a single process, features
     are computed once for all draws, see :func:`features_computed_once`.
 
     Examples
@@ -224,7 +225,7 @@ def changed_windows(control: str, corpus: splitting.Corpus) -> Windows:
 #: Significance level of all tests. The confidence intervals have 1 - LEVEL (95 %) coverage.
 LEVEL = 0.05
 
-#: Columns that identify a row of the table of gains.
+#: Columns that identify a row of the table of :func:`control_gains`.
 _KEYS = ["dataset", "n_train_subjects", "method", "against", "control"]
 
 
@@ -242,7 +243,7 @@ def control_gains(
 
     The tests are the same as in :func:`~braindecode_pars.evaluation.paired_tests`: subjects and
     draws are crossed random effects. With a single draw, and in a cross-validation, the corrected
-    t-test is used. With at most two subjects, there is no test.
+    resampled t-test is used. With one or two subjects, the differences are not tested.
 
     Parameters
     ----------
@@ -251,7 +252,7 @@ def control_gains(
     metric : str | None
         Metric of the differences. If None, the only metric of the scores.
     against : str
-        Method with which all other methods are compared.
+        Name of the method with which all other methods are compared.
 
     Returns
     -------
@@ -259,25 +260,25 @@ def control_gains(
         One row for each dataset, number of training subjects, method and control:
 
         - ``dataset``, ``n_train_subjects``, ``method``, ``against``, ``control``;
-        - ``n_subjects`` and ``n_draws``: numbers of subjects and of draws; subjects without a
-          defined score are excluded;
-        - ``gain``, ``without`` and ``lost``, each with its 95 % confidence interval and p-value:
-          ``gain_low``, ``gain_high``, ``gain_p``, ...;
+        - ``n_subjects`` and ``n_draws``: numbers of subjects and of draws; a subject with an
+          undefined score is excluded;
+        - ``gain``, ``without`` and ``lost`` (see above), each with its 95 % confidence interval and
+          p-value: ``gain_low``, ``gain_high``, ``gain_p``, and so on;
         - ``share``: proportion of the difference that remains in the control; NaN if the original
           difference is not significantly above zero (p < 0.05, uncorrected);
         - ``score``, ``score_low``, ``score_high``: mean score of the method in the control, with
           its 95 % confidence interval; ``chance_p``: p-value of the difference between this score
           and the chance level, NaN if the chance level is unknown.
 
-        For the control ``"labels"``, there is also a row for the method ``against``, without
-        differences. The last column is ``metric``.
+        For the control ``"labels"``, the table also has a row for the method ``against`` itself, in
+        which the differences are NaN. The last column is ``metric``.
 
     Raises
     ------
     ValueError
         If a column, the metric or the method ``against`` is missing from the scores. If the scores
-        have several metrics and ``metric`` is None. If there is no control. If two rows differ only
-        in ``value``.
+        have several metrics and ``metric`` is None. If the scores contain no control. If two rows
+        differ only in ``value``.
 
     Notes
     -----
@@ -308,8 +309,9 @@ def control_gains(
         if required not in rows[column].tolist():
             available = ", ".join(map(str, dict.fromkeys(rows[column])))
             raise ValueError(
-                f"The scores contain no rows with {column} {required!r}, only {available}. Add the "
-                "missing scores."
+                f"control_gains requires scores with {column}={required!r}, but the column "
+                f"{column!r} contains only: {available}. Add the missing scores, or change the "
+                "argument against."
             )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
@@ -339,7 +341,7 @@ def control_gains(
 def _gain_row(
     values: pd.DataFrame, key: Mapping[str, Any], chance: float | None, rows: pd.DataFrame
 ) -> dict[str, Any]:
-    """Return one row of the table of gains; ``values`` are the scores ``rows`` by subject."""
+    """Return one row of the table; ``values`` contains the scores of ``rows``, by subject."""
 
     def test(cells: np.ndarray) -> random_effects.MeanTest:
         """Test the mean of values of shape (n_subjects, n_draws)."""
@@ -380,12 +382,13 @@ _LIMITATIONS = {
 def describe_controls(gains: pd.DataFrame) -> str:
     """Describe the results of control analyses in sentences.
 
-    The controls of a method are described for each number of training subjects with which it scores
-    significantly higher than the method ``against`` (p < 0.05, uncorrected). The sentences state
-    for each control whether the difference is significantly reduced, and whether the remaining
+    Controls are described only where a method scores significantly higher than the method
+    ``against`` on the original windows (p < 0.05, uncorrected), separately for each number of
+    training subjects. The sentences state for each control whether the difference between the two
+    methods is significantly smaller than on the original windows, and whether the remaining
     difference is significantly above zero. These tests (p < 0.05) are not corrected for the number
-    of controls. The scores with permuted labels are tested against chance level with Holm's
-    correction.
+    of controls. Scores with permuted labels are tested against chance level, with Holm's correction
+    for multiple comparisons.
 
     Parameters
     ----------
@@ -445,12 +448,13 @@ def _describe_gain(rows: pd.DataFrame, names_dataset: bool) -> str:
     """Return the sentences about the difference between two methods in all controls."""
     first = rows.iloc[0]
     beginning = f"On {first['dataset']}, with" if names_dataset else "With"
-    beginning = f"{beginning} {first['n_train_subjects']:g} training subjects, {first['method']}"
+    n = first["n_train_subjects"]
+    beginning = f"{beginning} {n:g} training subject{'' if n == 1 else 's'}, {first['method']}"
     difference = f"{first['gain']:+.3f} (uncorrected 95 % CI {_interval(first, 'gain')})"
     if not _is_above_zero(rows, "gain").iloc[0]:
         return (
             f"{beginning} does not score significantly higher than {first['against']}: difference "
-            f"{difference}. The control analyses cannot show which signal properties an "
+            f"{difference}. The control analyses therefore cannot show which signal properties an "
             "improvement depends on."
         )
     remaining = np.where(_is_above_zero(rows, "without"), "", "not ")
@@ -476,17 +480,18 @@ def _interval(row: pd.Series, name: str) -> str:
 
 
 def _describe_labels(rows: pd.DataFrame) -> str:
-    """Return the sentences about scores with permuted labels."""
+    """Return sentences about the scores with permuted labels."""
     is_leaked = paired_tests.holm(rows["chance_p"]) < LEVEL
     text = (
         f"With labels permuted within each subject, {is_leaked.sum()} of "
         f"{rows['chance_p'].notna().sum()} tested scores differ significantly from chance level "
-        "(Holm-corrected). A test requires a known chance level and at least 3 subjects."
+        "(Holm-corrected). Scores with an unknown chance level, or of fewer than 3 subjects, are "
+        "not tested."
     )
     if not is_leaked.any():
         return text
     leaked = [
-        f"{row['method']} with {row['n_train_subjects']:g} training subjects "
+        f"{row['method']} with n_train_subjects={row['n_train_subjects']:g} "
         f"({row['score']:.3f}, uncorrected 95 % CI {_interval(row, 'score')})"
         for _, row in rows[is_leaked].iterrows()
     ]

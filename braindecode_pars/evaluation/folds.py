@@ -1,6 +1,7 @@
 """Run folds: fit on the training windows, predict the test windows, save and score the result.
 
-Warnings of folds are shown once per protocol. Parallel folds are distributed over the GPUs.
+A warning that occurs in several folds is shown once. Folds that run in parallel are distributed
+over the GPUs.
 """
 
 import threading
@@ -42,8 +43,8 @@ _ONE_AT_A_TIME = threading.RLock()
 class FoldError(RuntimeError):
     """Error while training or scoring a fold.
 
-    The message contains the fold, the error, and the number of finished folds. Finished folds
-    remain in ``out``, and the same call resumes from them.
+    The message contains the fold, the original error, and the number of finished folds. Finished
+    folds remain in ``out``, and the same call resumes from them.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class FoldError(RuntimeError):
     ...     leave_one_subject_out({"SVC": SVC()}, windows, verbose=0)
     ... except FoldError as error:
     ...     str(error).split(" failed")[0]
-    'SVC, subject 1, 1 training subjects, seed 0'
+    'SVC, subject 1, n_train_subjects=1, seed=0'
     """
 
 
@@ -78,7 +79,7 @@ def run_folds(
     Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
     Dask or Ray). Folds in the same process run sequentially, because torch's random state is global
     to the process. For estimators with ``device="auto"``, the GPUs of the machine are divided among
-    the processes. The result does not depend on the process in which a fold runs, or on the order
+    the processes. The result depends neither on the process in which a fold runs nor on the order
     in which folds finish.
 
     Parameters
@@ -86,44 +87,44 @@ def run_folds(
     folds : sequence of Fold
         Folds, in the order of the result.
     corpora : dict of str to Corpus
-        Windows by dataset name. The ``dataset`` of each fold is one of these names.
+        Windows by dataset name, which is the attribute ``dataset`` of the folds.
     metrics : sequence of str
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     out : path | None
-        Folder for the results. Each finished fold is saved in ``cache/*.json`` (true and predicted
-        labels, probabilities) and is not run again; delete ``cache`` to recompute all folds. At the
-        end, the scores are saved in ``scores.csv``.
+        Folder for the results. The true labels, predicted labels and probabilities of each finished
+        fold are saved in ``cache/*.json``. Saved folds are not run again; delete ``cache`` to run
+        all folds again. At the end, the scores are saved in ``scores.csv``.
     n_jobs : int | None
         Number of folds to run in parallel. If None, 1, unless ``parallel_config`` sets another
         number.
     verbose : int
         Verbosity; 1 shows a progress bar.
     prepare : callable | None
-        Function that is called with the unfinished folds, the corpora and the folder of the
-        results. It returns the folds to run, for example with a shared encoder.
+        Function that is called with the unfinished folds, the corpora and the folder for the
+        results. It returns the folds to run instead, for example with a shared encoder.
 
     Returns
     -------
     pandas.DataFrame
-        Scores, with the columns that all protocols return and a column for each setting that an
-        ablation varies.
+        Scores, with the columns of :func:`~braindecode_pars.evaluation.leave_one_subject_out` and a
+        column for each setting that an ablation varies.
 
     Raises
     ------
     FoldError
         If a fit fails. Finished folds remain in ``out``.
     ValueError
-        If ``out`` contains results of other data or settings.
+        If ``out`` contains results that were computed with different data or settings.
 
     Warns
     -----
     UserWarning
-        If a saved fold is damaged or was edited, and is therefore run again. If the folds of a
+        If a saved fold is run again, because its file is damaged or was edited. If the folds of a
         method are not saved, because a parameter such as a lambda cannot be compared between calls.
         If a score is undefined, if an encoder was pretrained on a test subject, or if the training
-        subjects of an encoder are unknown. If folds issue warnings, for example about unused
-        channels: each distinct warning is shown once, at the end, with the number of folds that
-        issued it.
+        subjects of an encoder are unknown. Warnings that are issued inside folds, for example about
+        unused channels, are shown at the end: each distinct warning once, with the number of folds
+        that issued it.
 
     Examples
     --------
@@ -177,7 +178,7 @@ def run_folds(
         if (result := store.read(fold)) is not None:
             score(i, result)
     unfinished = {i: fold for i, fold in enumerate(folds) if i not in results}
-    # Warn before the first fit, if the estimator has a pretrained encoder with a card
+    # Warn of leaks before the first fit, if an estimator has a pretrained encoder with a card
     methods = [fold.method for fold in folds]
     warned = leaks.warn_of_leaks(methods, leaks.leaked_subjects_before_fit(folds, corpora))
     # Run the unfinished folds
@@ -210,7 +211,7 @@ def run_folds(
     scores = tables.table_of_scores(rows, [name for fold in folds for name in fold.varied])
     if out is not None:
         files.replace_file(store.folder.path / "scores.csv", scores.to_csv(index=False))
-    # Warn of undefined scores, and of test subjects in the pretraining
+    # Warn of undefined scores, and of test subjects in the pretraining data
     warn_of_undefined(scores)
     leaks.warn_of_leaks(methods, [result["seen"] for result in in_order], warned)
     return scores
@@ -252,7 +253,7 @@ def _run(
 
 
 def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
-    """Fit and predict a fold; return numbers and text that can be saved as JSON."""
+    """Fit the estimator of a fold and predict; return values that can be saved as JSON."""
     estimator = with_seed(clone(fold.estimator), fold.seed)
     for name, value in (("device", device), ("unlabeled_label", corpus.unlabeled_label)):
         args = parameters_called(name, estimator)
@@ -261,7 +262,8 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     train = np.union1d(fold.train, fold.valid) if len(fold.valid) else fold.train
     if corpus.unlabeled_label not in parameters_called("unlabeled_label", estimator).values():
         train = train[corpus.labeled[train]]
-    # For estimators without a random_state, such as skorch networks. A search may start threads.
+    # The seed is for estimators without a random_state, such as skorch networks. It is shared,
+    # because a hyperparameter search may start threads.
     with computing.seeded(fold.seed, _device_of(estimator), is_shared=True):
         fitted = estimator.fit(corpus.X[train], corpus.y[train])
         predicted, probabilities = labels_and_probabilities(fitted, corpus.X[fold.test])
@@ -269,8 +271,9 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     check_consistent_length(fold.test, predicted)
     if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
         raise ValueError(
-            f"predict returned {corpus.unlabeled_label!r}, the label of unlabeled windows. Pass "
-            "another unlabeled_label, or unlabeled_label=None if all windows are labeled."
+            f"A window was predicted as {corpus.unlabeled_label!r}, which is the label of "
+            "unlabeled windows. Pass another unlabeled_label, or unlabeled_label=None if all "
+            "windows are labeled."
         )
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))
     labels: list[list] = [corpus.y[fold.test].tolist(), predicted.tolist(), classes]
@@ -304,7 +307,7 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
     if not hasattr(fitted, "predict_proba"):
         return np.asarray(fitted.predict(windows)), None
     parent, methods = LabelPredictor, ("predict", "predict_proba")
-    # Unless a subclass overrides one of the two methods
+    # Predict both at once, unless a subclass overrides one of the two methods
     if isinstance(fitted, parent) and all(getattr(cls, n) is getattr(parent, n) for n in methods):
         return fitted._predictions(windows)
     return np.asarray(fitted.predict(windows)), np.asarray(fitted.predict_proba(windows))
@@ -312,7 +315,8 @@ def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.
 
 def _device_of(estimator: BaseEstimator) -> Any:
     """Return the device of the last component of an estimator that has a parameter ``device``."""
-    # A parameter of this name need not be a torch device; otherwise, fit raises the error.
+    # A parameter with this name is not always a torch device. If the device is invalid, fit raises
+    # the error.
     with suppress(ValueError):
         return computing.find_device(parameter_of_last("device", estimator) or checks.AUTO)
     return "cpu"
@@ -323,7 +327,8 @@ def scored(
 ) -> dict[str, Any]:
     """Return the scores of a fold, without its labels and probabilities.
 
-    The labels and probabilities of hundreds of folds of a large corpus would not fit into memory.
+    Labels and probabilities are discarded, because those of hundreds of folds of a large corpus
+    would not fit into memory.
 
     Parameters
     ----------
@@ -340,7 +345,7 @@ def scored(
     -------
     dict
         Entry ``rows``: a row of the scores for each subject and metric, with the reason if a score
-        is undefined. Entry ``seen``: leaked test subjects, as in ``result``.
+        is undefined. Entry ``seen``: leaked test subjects, copied from ``result``.
     """
     # Convert to arrays once per fold, because a fold can have many subjects.
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
@@ -370,11 +375,11 @@ def scored(
 
 
 def warn_of_undefined(scores: pd.DataFrame) -> None:
-    """Warn of undefined scores, if there are any, with the reason of the first."""
+    """Warn if any score is undefined, with the reason for the first undefined score."""
     undefined = scores.dropna(subset="why") if "why" in scores else scores.head(0)
     for _, score in undefined.head(1).iterrows():
         checks.warn_user(
-            f"{len(undefined)} scores are undefined (NaN), for example {score['metric']} of "
-            f"subject {score['subject']}: {score['why']}. The column 'why' of the scores contains "
-            "the reason for each score."
+            f"{len(undefined)} of {len(scores)} scores are undefined (NaN), for example "
+            f"{score['metric']} of subject {score['subject']}: {score['why']}. The column 'why' of "
+            "the scores contains the reason for each undefined score."
         )

@@ -1,4 +1,4 @@
-"""Data leakage: test subjects in the training data of the encoders of a method."""
+"""Find data leakage: test subjects in the training data of the encoders of a method."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,15 +13,16 @@ from braindecode_pars.pretrained.cards import warn_unknown_corpora
 def leaked_subjects_before_fit(
     folds: Sequence[Fold], corpora: Mapping[str, Corpus]
 ) -> list[dict[str, Any]]:
-    """Return, for each fold, the test subjects that are on the cards of its pretrained encoders.
+    """Return the test subjects of each fold that are listed on the cards of its encoders.
 
-    A pretrained encoder is a parameter of the estimator, and its card can be read before the fit.
+    An encoder card lists the training subjects of an encoder. It can be read before the fit,
+    because a pretrained encoder is a parameter of the estimator.
 
     Warns
     -----
     UserWarning
         If the names of a test subject and a training subject contain the same number, and the
-        corpus of either subject is unknown.
+        corpus of either subject is unknown, so that they may be the same subject.
     """
     cards: dict[str, list[Any]] = {}
     for method, estimator in {fold.method: fold.estimator for fold in folds}.items():
@@ -39,7 +40,7 @@ def leaked_subjects_before_fit(
 def leaked_subjects_on_cards(
     cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]
 ) -> list[str]:
-    """Return the test subjects (keys) whose names with corpus (values) are on encoder cards."""
+    """Return the test subjects (keys) whose names with the corpus (values) are on encoder cards."""
     seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
     return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
 
@@ -85,7 +86,7 @@ def warn_of_leaks(
     seen : sequence of dict
         Result of :func:`find_leaked_subjects` for each fit.
     warned : sequence of str
-        Warnings that were shown before.
+        Texts of the warnings that were already shown, which are not shown again.
 
     Returns
     -------
@@ -97,17 +98,19 @@ def warn_of_leaks(
         results = [result for name, result in zip(methods, seen, strict=True) if name == method]
         if any(result["unknown"] for result in results):
             sentences.append(
-                f"The training subjects of the encoder of {method} are unknown and may include "
-                "test subjects, so its scores may be affected by data leakage. Use an encoder "
-                "whose encoder card lists its training subjects."
+                f"Possible data leakage: the training subjects of the encoder of {method} are "
+                "unknown. If they include test subjects, the scores of these subjects are "
+                "probably too high. Use an encoder whose encoder card (its metadata) lists the "
+                "training subjects."
             )
         if leaked := dict.fromkeys(name for result in results for name in result["subjects"]):
             sentences.append(
                 f"Data leakage: {method} was pretrained on windows of test subjects "
-                f"{', '.join(leaked)}, so the scores of these subjects are not held-out scores. "
-                "Test other subjects. If the pretraining data contain different subjects with the "
-                "same names, set 'corpus' in the descriptions of the recordings. For recordings of "
-                "the pretraining corpus, use the name of the corpus on the encoder card."
+                f"{', '.join(leaked)}, so these subjects are not held out, and their scores are "
+                "probably too high. Test other subjects. If these are different subjects with the "
+                "same names as in the pretraining data, set 'corpus' in the descriptions of the "
+                "recordings. If the recordings are from the pretraining corpus, write its name as "
+                "on the encoder card."
             )
     for sentence in sentences:
         if sentence not in warned:

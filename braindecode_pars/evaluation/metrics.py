@@ -1,4 +1,4 @@
-"""Metrics of classification and regression, and mean and standard deviation of scores."""
+"""Metrics of classification and regression, and the mean and standard deviation of scores."""
 
 import math
 import statistics
@@ -38,7 +38,8 @@ _LABEL_METRICS: dict[str, Callable[..., torch.Tensor]] = {
     "f1": partial(classification.multiclass_f1_score, average="macro"),
     "f1_weighted": partial(classification.multiclass_f1_score, average="weighted"),
 }
-#: Metrics of the probability of one class; the second argument is 1 if this is the true class.
+#: Metrics of the probability of one class. The second argument of a function is 1 for windows of
+#: this class, and 0 for other windows.
 _BINARY_METRICS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     "auroc": classification.binary_auroc,
     "average_precision": classification.binary_average_precision,
@@ -63,12 +64,12 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     metric : str
         Name of the metric, as in :func:`~braindecode_pars.evaluation.score_predictions`.
     classes : sequence
-        Labels with a predicted probability. Used by AUROC and average precision only.
+        Classes with a predicted probability. They are used only for AUROC and average precision.
 
     Returns
     -------
     str | None
-        Reason, as a clause without a period.
+        Reason, as a clause without a final period.
 
     Examples
     --------
@@ -118,14 +119,15 @@ def score_predictions(
         - ``"balanced_accuracy"``: mean recall of the classes that occur among the true labels;
         - ``"accuracy"``: proportion of correct labels;
         - ``"f1"``: macro F1, the mean over the classes that occur among true or predicted labels;
-        - ``"f1_weighted"``: mean F1, weighted by the number of true labels of each class. The paper
-          has a column F1 and does not state how it is averaged;
+        - ``"f1_weighted"``: mean F1 over classes, weighted by the number of true labels of each
+          class. The PARS paper reports an F1 score, but does not state how it is averaged over
+          classes;
         - ``"auroc"``: area under the ROC curve. For more than two classes, the mean of the areas
           for one class versus the rest, over the classes that occur among the true labels;
         - ``"average_precision"``: precision times increase in recall, summed over all thresholds.
-          Of two classes, the second is the positive class. For more than two classes, the mean of
-          the values for one class versus the rest, over the classes that occur among the true
-          labels.
+          For two classes, the second class is the positive class. For more than two classes, the
+          mean of the values for one class versus the rest, over the classes that occur among the
+          true labels.
     probabilities : ndarray, shape (n_windows, n_classes) | None
         Probabilities from ``predict_proba``. Required for ``"auroc"`` and ``"average_precision"``.
     classes : sequence | None
@@ -142,14 +144,15 @@ def score_predictions(
     Raises
     ------
     ValueError
-        If the metric is unknown, lengths differ, or a label is missing or is not a class label. For
-        metrics that require probabilities, also if the shape of ``probabilities`` is not
-        ``(n_windows, n_classes)``, or if a row is not a probability distribution.
+        If the metric is unknown, the arrays have different lengths, or a label is missing or is not
+        a class label. For metrics that require probabilities, also if the shape of
+        ``probabilities`` is not ``(n_windows, n_classes)``, or if a row is not a probability
+        distribution.
 
     References
     ----------
-    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70). The paper and this
-    package compute their metrics with TorchMetrics.
+    Detlefsen et al. 2022, TorchMetrics, Journal of Open Source Software 7(70). The PARS paper and
+    this package compute their metrics with TorchMetrics.
 
     Examples
     --------
@@ -172,8 +175,8 @@ def score_predictions(
         if values.shape != expected_shape:
             raise ValueError(
                 f"metric={metric!r} requires probabilities of shape (n_windows, n_classes) = "
-                f"{expected_shape}, got {values.shape}. Pass the output of predict_proba as "
-                "probabilities=, and classes_ of the classifier as classes=."
+                f"{expected_shape}, got {values.shape}. Pass the output of predict_proba as the "
+                "argument probabilities, and classes_ of the classifier as the argument classes."
             )
         checks.check_probabilities(values)
         if undefined_because(y_true, metric, classes):
@@ -201,7 +204,7 @@ def checked_labels(values: Any, which: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the labels have another shape, a label is missing, or a value is not a class label.
+        If the labels have a different shape, a label is missing, or a value is not a class label.
     """
     column = column_or_1d(known_column(f"{which} labels", values))
     labels.check_class_labels(column)
@@ -211,15 +214,15 @@ def checked_labels(values: Any, which: str) -> np.ndarray:
 def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, float]:
     """Compute regression metrics over windows, over subjects, and within subjects.
 
-    The evaluation protocols score one held-out subject at a time, which is not possible for a
-    target that is constant within a subject, such as age. For such targets, predict each window
-    with a model that was trained without its subject, and score all predictions together, as in the
-    example.
+    The evaluation protocols, such as :func:`~braindecode_pars.evaluation.leave_one_subject_out`,
+    score one held-out subject at a time. This is not possible for a target that is constant within
+    a subject, such as age. For such targets, predict each window with a model that was trained
+    without its subject, and score all predictions together, as in the example.
 
     Parameters
     ----------
     y_true, y_pred : array-like, shape (n_windows,)
-        True and predicted numbers.
+        True and predicted values of the target.
     subjects : array-like, shape (n_windows,)
         Subject of each window.
 
@@ -231,24 +234,25 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
         - ``r2_subjects``, ``spearman_subjects``, ``mae_subjects``: the same metrics over subjects,
           computed from the mean prediction and the mean target of each subject. Report these scores
           for targets that are constant per subject, such as age.
-        - ``spearman_within``: rank correlation over the windows of a subject, averaged over the
-          subjects whose targets and predictions vary.
+        - ``spearman_within``: rank correlation over the windows of each subject, averaged over the
+          subjects whose targets and predictions both vary.
 
-        A score is NaN if it is undefined: r2 if all targets are equal, and a correlation if all
-        targets or all predictions are equal.
+        A score is NaN if it is undefined: ``r2`` is undefined if all targets are equal, and a
+        correlation is undefined if all targets or all predictions are equal.
 
     Raises
     ------
     ValueError
-        If lengths differ, a number or a subject is missing, or a value is not a real number.
+        If the arrays have different lengths, a number or a subject is missing, or a value is not a
+        real number.
 
     Notes
     -----
     In a cross-validation, uninformative predictions correlate negatively with the targets, because
     the mean of the training targets is lower if the held-out targets are higher. With one subject
     per fold, a model that always predicts the mean of the training targets has a rank correlation
-    of -1 over subjects. Compare r2 and the mean absolute error with the scores of
-    ``DummyRegressor``, and compare correlations with correlations for permuted targets.
+    of -1 over subjects. Therefore, compare r2 and the mean absolute error with the scores of a
+    ``DummyRegressor``, and compare correlations with those obtained for permuted targets.
 
     Examples
     --------
@@ -283,7 +287,8 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
     windows = pd.DataFrame(dict(true=true, predicted=predicted, subject=subjects))
     scores = _errors(windows)
     of_subject = windows.groupby("subject", sort=False)
-    # Exact means, so that the means of equal numbers are equal for any order and count.
+    # Compute exact means, so that means of equal numbers are equal for any order and number of
+    # windows.
     means = of_subject.agg(lambda numbers: float(statistics.mean(numbers.tolist())))
     scores |= {f"{name}_subjects": value for name, value in _errors(means).items()}
     within = pd.Series([_spearman(subject_rows) for _, subject_rows in of_subject], dtype=float)
@@ -303,17 +308,17 @@ def _spearman(rows: pd.DataFrame) -> float:
     return float(spearmanr(pair)[0]) if is_defined else float("nan")
 
 
-#: Grouping columns: a mean is computed for each combination of their values.
+#: Grouping columns of scores: a mean is computed for each combination of their values.
 GROUPS = ["protocol", "dataset", "method", "n_train_subjects", "metric"]
 
 
 def test_subject_columns(scores: pd.DataFrame) -> list[str]:
-    """Return the names of the columns about the use of test-subject data."""
+    """Return the names of the columns that describe the use of test-subject data."""
     return [name for name in tables.TEST_SUBJECT_COLUMNS if name in scores]
 
 
 def means_by_subject(scores: pd.DataFrame) -> pd.DataFrame:
-    """Average the scores of each subject over seeds; pooled rows are excluded."""
+    """Average the scores of each subject over seeds; rows pooled over subjects are excluded."""
     unpooled = scores[scores["subject"] != tables.POOLED]
     keys = [*GROUPS, *test_subject_columns(unpooled), "subject"]
     return unpooled.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
@@ -325,12 +330,14 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Scores of any protocol.
+        Scores of any evaluation protocol, such as
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
     over : "subjects" | "seeds"
         Unit over which the mean and the standard deviation are computed. With ``"subjects"``, the
-        scores of each subject are first averaged over seeds, and rows pooled over subjects (subject
-        ``"all"``) are excluded, as in the paper for leave-one-subject-out. With ``"seeds"``, only
-        the pooled rows are used, as in the paper for fixed test subjects.
+        scores of each subject are first averaged over seeds, as in the PARS paper for
+        leave-one-subject-out. Rows with the subject ``"all"``, which are computed over the windows
+        of all test subjects together (pooled), are excluded. With ``"seeds"``, only these pooled
+        rows are used, as in the paper for fixed test subjects.
 
     Returns
     -------
@@ -343,7 +350,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     ------
     ValueError
         If ``over`` is unknown, the scores contain no rows for this unit, two rows differ only in
-        ``value``, or the scores contain several controls.
+        ``value``, or the scores contain several controls (see
+        :func:`~braindecode_pars.evaluation.controls`).
 
     Examples
     --------
@@ -365,7 +373,10 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     else:
         units, other = scores[scores["subject"] == tables.POOLED], "subjects"
     if units.empty:
-        raise ValueError(f"The scores have no rows for over={over!r}. Use over={other!r}.")
+        raise ValueError(
+            f"The scores contain no rows to average with over={over!r}: 'subjects' uses rows of "
+            f"single subjects, and 'seeds' uses rows with the subject 'all'. Use over={other!r}."
+        )
     keys = [*GROUPS, *test_subject_columns(units)]
     groups = units.groupby(keys, sort=False, dropna=False)["value"]
     return groups.agg(mean="mean", sd="std", n="count").reset_index()
@@ -377,9 +388,10 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Scores of any protocol.
+        Scores of any evaluation protocol, such as
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
     over : "subjects" | "seeds"
-        As in :func:`summarize`.
+        Unit over which the mean and the standard deviation are computed, as in :func:`summarize`.
 
     Returns
     -------
@@ -387,8 +399,8 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         Table indexed by dataset, number of training subjects and method, and by
         ``test_subject_data`` if any method uses data of the test subject. A single value is shown
         without a standard deviation. If encoders of different sizes were compared, the first column
-        is ``encoder_parameters``. ``attrs["n"]`` is the largest number of subjects or seeds over
-        which a mean was computed.
+        is ``encoder_parameters``, the number of parameters of the encoder. ``attrs["n"]`` is the
+        largest number of subjects or seeds over which a mean was computed.
 
     Raises
     ------
@@ -434,13 +446,13 @@ def worst_subjects(
     """Compute the mean score of each method on the subjects with the lowest reference scores.
 
     The subjects are selected once, by the scores of one reference method, and are the same for all
-    methods. If each method had its own worst subjects, different subjects would be compared.
+    methods, so that all methods are compared on the same subjects.
 
     Parameters
     ----------
     scores : DataFrame
-        Scores of one protocol and dataset, with the scores of the reference method. Rows pooled
-        over subjects are excluded.
+        Scores of one evaluation protocol and one dataset, including the scores of the reference
+        method. Rows pooled over subjects (subject ``"all"``) are excluded.
     reference : str
         Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
         averaged over seeds and numbers of training subjects.
@@ -455,23 +467,23 @@ def worst_subjects(
         Table with the grouping columns of :func:`summarize` and:
 
         - ``worst``, ``others``: mean score over the selected subjects, and over all other subjects;
-        - ``n_worst``, ``n_others``: number of subjects with a score of every method; other subjects
-          are excluded;
-        - ``subjects``: the selected subjects, separated by commas.
+        - ``n_worst``, ``n_others``: numbers of these subjects. Subjects without a score of every
+          method are excluded;
+        - ``subjects``: names of the selected subjects, separated by commas.
 
     Raises
     ------
     ValueError
-        If the reference is not a method, no subject has a score of every method, there are several
-        protocols or datasets, or the metric is unknown or an error metric (lower is better). Also
-        the errors of :func:`summarize`.
+        If the scores do not contain the reference method. If no subject has a score of every
+        method. If the scores are from several protocols or datasets. If the metric is unknown or an
+        error metric (lower is better). Also the errors of :func:`summarize`.
 
     Notes
     -----
-    Do not compare other methods with the row of the reference. The subjects were selected by its
-    scores, which are partly chance. Its scores on these subjects are therefore too low, and would
-    regress to the mean in a repetition. Compare the other methods with each other, and choose the
-    reference before you see the scores.
+    Do not compare other methods with the reference method. The subjects were selected by low scores
+    of the reference method, which are partly due to chance. Its scores on these subjects are
+    therefore too low, and would regress to the mean if the evaluation were repeated. Compare the
+    other methods with each other, and choose the reference method before you see the scores.
 
     References
     ----------
@@ -506,7 +518,10 @@ def worst_subjects(
     table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
     checks.choice(*means["method"].unique()).check("reference", reference)
     if table.empty:
-        raise ValueError("No subject has a score of every method.")
+        raise ValueError(
+            "No subject has a score of every method. Select methods that were scored on the same "
+            "subjects."
+        )
     subjects = table.xs(reference, level="method").mean().sort_values(kind="stable").index
     n_worst = math.ceil(round(proportion * len(subjects), 9))
     summary = {
@@ -538,16 +553,16 @@ def saved_probabilities(
     classes : list
         Class labels of the columns; empty without probabilities.
     saved : dict
-        ``columns``, a list of probabilities for each class; or ``missing``, the reason why
-        probabilities are missing.
+        Either ``columns``, a list of probabilities for each class, or ``missing``, the reason why
+        there are no probabilities.
     """
     name = type(fitted).__name__
     if probabilities is None:
         return [], {"missing": f"{name} has no predict_proba, so there are no probabilities"}
     classes = np.asarray(getattr(fitted, "classes_", [])).tolist()
     if probabilities.shape != (n_windows, len(classes)):
-        # For example, a network with an output for a class without training data, or without
-        # classes_.
+        # For example, a network without classes_, or with an output for a class without training
+        # data.
         shape = f"{probabilities.shape} for {n_windows} windows and {len(classes)} classes_"
         return [], {"missing": f"predict_proba of {name} returned an array of shape {shape}"}
     try:

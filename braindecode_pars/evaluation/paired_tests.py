@@ -1,7 +1,7 @@
 """Paired tests of differences between methods, over subjects and draws of labeled subjects.
 
-Each test states its minimum detectable difference, and :func:`power` computes the minimum
-detectable difference for other numbers of subjects and draws.
+A draw is a random subset of labeled subjects. The table of tests contains the minimum detectable
+difference of each test, and :func:`power` computes it for other numbers of subjects and draws.
 """
 
 import math
@@ -16,7 +16,7 @@ import pandas as pd
 from braindecode_pars._common import checks, names, tables
 from braindecode_pars.evaluation import metrics, random_effects, splitting
 
-#: Protocols whose seeds draw no training subjects: each fold trains on all other subjects.
+#: Protocols in which seeds do not select training subjects: each fold trains on all other subjects.
 CROSS_VALIDATION = ("compare", "leave_one_subject_out", "labeled_windows")
 #: Protocol that trains and tests within each subject.
 WITHIN = "within_subject"
@@ -25,9 +25,8 @@ WITHIN = "within_subject"
 def holm(p_values: Sequence[float]) -> np.ndarray:
     r"""Adjust p-values for multiple comparisons with Holm's step-down method.
 
-    The i-th smallest of m p-values becomes
-    :math:`\max_{j \le i} \min(1, (m - j + 1) p_{(j)})`. NaN values remain NaN and are not counted
-    in m.
+    The i-th smallest of m p-values becomes :math:`\max_{j \le i} \min(1, (m - j + 1) p_{(j)})`. NaN
+    values remain NaN and are not counted among the m p-values.
 
     References
     ----------
@@ -41,7 +40,7 @@ def holm(p_values: Sequence[float]) -> np.ndarray:
     """
     p = np.asarray(p_values, dtype=float)
     corrected = np.full(len(p), np.nan)
-    # argsort puts NaN last; only finite p-values are corrected.
+    # argsort puts NaN last, so only finite p-values are corrected.
     order = np.argsort(p)[: np.isfinite(p).sum()]
     factors = np.arange(len(order), 0, -1)
     corrected[order] = np.maximum.accumulate(np.minimum(1, factors * p[order]))
@@ -53,10 +52,11 @@ def paired_tests(
 ) -> pd.DataFrame:
     r"""Test pairwise differences between methods, with crossed random effects and Holm's method.
 
-    Two methods are compared on the seeds that both methods have. The test depends on the scores:
+    Two methods are compared on the seeds that both methods have. The scores determine which test is
+    used:
 
-    - If each seed is a draw of labeled subjects, the test is an analysis of variance with two
-      crossed random factors, subjects and draws
+    - If each seed is a draw of labeled subjects (a random subset), the test is an analysis of
+      variance with two crossed random factors, subjects and draws
       (:func:`~braindecode_pars.evaluation.random_effects.crossed_mean`).
     - If there is a single seed, the corrected resampled t-test (Nadeau and Bengio 2003) of the
       subject means is used. It accounts for overlapping training sets.
@@ -64,19 +64,19 @@ def paired_tests(
       ``leave_one_subject_out`` and ``labeled_windows``, in which the seeds do not change the
       training subjects.
 
-    The p-values are adjusted with Holm's method.
+    The p-values are adjusted for multiple comparisons with Holm's method.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of :func:`~braindecode_pars.evaluation.label_efficiency` or of another protocol. If
-        subjects have scores for several numbers of training subjects, the methods are tested
-        separately for each number. Subjects of several datasets are tested together. An optional
-        column ``pretraining_seed`` is a third random factor, for methods that were pretrained
-        several times. The score of a method without a pretraining seed (NaN), such as a baseline,
-        is used for all pretrainings.
+        there are scores for several numbers of training subjects, the methods are tested separately
+        for each number. Subjects of several datasets are tested together. An optional column
+        ``pretraining_seed`` is a third random factor, for methods that were pretrained several
+        times. The score of a method without a pretraining seed (NaN), such as a baseline, is
+        compared with the scores of all pretraining seeds.
     metric : str
-        Metric to test, a value of the column ``metric``.
+        Metric to test: a value of the column ``metric``.
     against : str | None
         Method that is compared with every other method, such as ``"from scratch"``. This reduces
         the number of tests. If None, all pairs are tested.
@@ -84,31 +84,35 @@ def paired_tests(
     Returns
     -------
     pandas.DataFrame
-        One row for each pair of methods and each amount of labels: number of training subjects, and
-        labeled windows or minutes of the test subject. The columns are:
+        One row for each pair of methods and each amount of labels (number of training subjects, and
+        number of labeled windows or minutes of the test subject). The columns are:
 
         - ``method_a``, ``method_b``, ``n_train_subjects``, ``n_subjects``;
         - ``n_draws``: number of seeds that both methods have;
-        - ``mean_difference``: score of a minus score of b;
-        - ``sd_difference``: standard deviation of the subjects' mean differences;
+        - ``mean_difference``: mean score of ``method_a`` minus mean score of ``method_b``;
+        - ``sd_difference``: standard deviation, over subjects, of the mean difference of each
+          subject;
         - ``ci_low``, ``ci_high``: uncorrected 95 % confidence interval of the mean difference;
-        - ``wins``: number of subjects with a higher mean score of a;
+        - ``wins``: number of subjects for whom ``method_a`` has a higher mean score than
+          ``method_b``;
         - ``p``, ``p_holm``: p-value, and p-value after Holm's correction over all rows;
         - ``df``: degrees of freedom;
         - ``detectable``: minimum detectable difference, with 80 % power in a single uncorrected
           test (p < 0.05);
-        - ``n_dropped``: number of subjects that were excluded, see Notes;
-        - ``test``: "two-way"; "three-way" (with pretraining seeds); "nested" (see Notes);
-          "corrected"; "within" (each subject has a separately trained model); or "none" (at most
-          two subjects, too few for a test: ``p`` and the confidence interval are NaN);
+        - ``n_dropped``: number of excluded subjects, see Notes;
+        - ``test``: "two-way" (subjects and draws); "three-way" (also pretraining seeds); "nested"
+          (see Notes); "corrected" (corrected resampled t-test); "within" (each subject has a
+          separately trained model); or "none" (one or two subjects are too few for a test: ``p``
+          and the confidence interval are NaN);
         - ``metric``.
 
     Raises
     ------
     ValueError
         If the metric or the method ``against`` is missing from the scores. If there are fewer than
-        two methods. If two rows differ only in ``value``. If the scores contain several controls.
-        If a subject has scores of one method from several protocols.
+        two methods. If two rows differ only in ``value``. If the scores contain several controls
+        (see :func:`~braindecode_pars.evaluation.controls`). If a subject has scores of one method
+        from several protocols.
 
     Notes
     -----
@@ -116,7 +120,7 @@ def paired_tests(
     missing or undefined for any seed. ``n_dropped`` is the number of excluded subjects.
 
     If each seed has different subjects, as in simulations, subjects are nested in seeds. The test
-    is then a t-test of the means of seeds, and ``test`` is "nested".
+    is then a t-test over the mean differences of the seeds, and ``test`` is "nested".
 
     In the corrected test, the standard error of the mean difference is the standard deviation of
     the subjects' differences, times the square root of ``1 / n_subjects + 1 / n_train_subjects``.
@@ -150,8 +154,8 @@ def paired_tests(
     """
     scores = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
-    # Test each amount of labels separately. Otherwise all rows are tested together, because folds
-    # can differ in their number of training subjects.
+    # Test each amount of labels separately. If there is only one amount, test all rows together,
+    # because folds can differ in their number of training subjects.
     varied = [name for name in tables.AMOUNTS if name in scores and scores[name].nunique() > 1]
     if numbers.nunique().max() > 1:
         varied.insert(0, "n_train_subjects")
@@ -175,13 +179,15 @@ def mean_interval(
 
     The confidence interval accounts for the same random factors as the test of
     :func:`paired_tests`: subjects and draws of labeled subjects or, in a cross-validation, subjects
-    with overlapping training sets. The intervals of means and of differences are therefore
-    comparable. They are not corrected for multiple comparisons.
+    with overlapping training sets. The confidence intervals of means and of differences are
+    therefore comparable. They are not corrected for multiple comparisons.
 
     Parameters
     ----------
     scores : DataFrame
-        Scores of a protocol. Rows pooled over subjects are excluded.
+        Scores of an evaluation protocol, such as
+        :func:`~braindecode_pars.evaluation.label_efficiency`. Rows pooled over subjects (subject
+        ``"all"``) are excluded.
     metric : str | None
         Metric of the scores. If None, the only metric of the scores.
     by : sequence of str | None
@@ -192,13 +198,13 @@ def mean_interval(
     Returns
     -------
     pandas.DataFrame
-        One row for each combination, in the order of the scores, with the columns ``by`` and:
+        One row for each combination, in the order of the scores, with the grouping columns and:
 
         - ``mean``: mean score;
         - ``ci_low``, ``ci_high``: confidence interval, clipped at 1, the highest score; NaN for one
           or two subjects;
-        - ``n_subjects``: number of subjects with a defined score for each seed. Other subjects are
-          excluded from the mean;
+        - ``n_subjects``: number of subjects with a defined score for every seed. All other subjects
+          are excluded from the mean;
         - ``n_draws``, ``test``: as in :func:`paired_tests`.
 
     Raises
@@ -250,11 +256,11 @@ def pairs_of(
     methods = list(dict.fromkeys(means["method"]))
     if len(methods) < 2:
         raise ValueError(
-            "A paired test requires scores of at least 2 methods, but the scores contain "
-            f"{', '.join(methods) or 'none'}. Add the scores of another method."
+            "A paired test requires scores of single subjects for at least 2 methods. Methods "
+            f"with such scores: {', '.join(methods) or 'none'}. Add the scores of another method."
         )
     checks.optional(checks.choice(*methods)).check("against", against)
-    # A method has one score for each subject.
+    # Each method must have a single score for each subject.
     duplicates = means[means.duplicated(["dataset", "method", "subject"], keep=False)]
     conditions = ["protocol", "n_train_subjects", *tables.TEST_SUBJECT_COLUMNS]
     tables.check_one_value(duplicates, "scores", conditions)
@@ -302,10 +308,10 @@ def _by_pretraining(rows: pd.DataFrame) -> dict[float | None, pd.DataFrame]:
 
 
 def _crossed(parts: list[pd.DataFrame]) -> np.ndarray:
-    """Stack tables with the same subjects: (n_subjects, n_seeds, n_pretrainings).
+    """Stack tables with the same subjects into an array (n_subjects, n_seeds, n_pretrainings).
 
-    Incomplete seeds and subjects are excluded. If each subject has only one seed, the values of
-    other seeds are NaN.
+    Seeds that are missing in a table, and subjects with a missing value, are excluded. If each
+    subject has only one seed, the values for other seeds are NaN.
     """
     parts = [table.dropna(axis="columns", how="all") for table in parts]
     all_seeds = dict.fromkeys(seed for table in parts for seed in table)
@@ -318,7 +324,7 @@ def _crossed(parts: list[pd.DataFrame]) -> np.ndarray:
 
 
 def _are_nested(values: np.ndarray) -> bool:
-    """Return whether each subject has only one draw, and NaN for other draws."""
+    """Return whether each subject has values in only one draw, and NaN in other draws."""
     return bool(np.isnan(values).any())
 
 
@@ -330,19 +336,20 @@ def tested_mean(values: np.ndarray, scores: pd.DataFrame) -> tuple[random_effect
     values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
         Scores, or differences between scores, see :func:`differences_of`.
     scores : DataFrame
-        Table from which the values were computed. Its protocols determine the kind of test, and its
-        smallest number of training subjects is used for the corrected test.
+        Table from which the values were computed. The protocols in this table determine the kind of
+        test, and the smallest number of training subjects is used for the corrected test.
 
     Returns
     -------
     result : MeanTest
-        Result of the test; all attributes except the mean are NaN for at most two subjects.
+        Result of the test. For one or two subjects, all attributes except the mean are NaN.
     kind : str
         Kind of test that was used, as in :func:`paired_tests`.
     """
     protocols = {*scores.get("protocol", ())}
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
-    # With two subjects, the variance estimate is so poor that the error rate would be near 10 %.
+    # With two subjects, the estimate of the variance is so poor that the error rate would be near
+    # 10 %.
     if len(means) <= 2:
         return random_effects.MeanTest.of(float(means.mean()) if len(means) else math.nan), "none"
     if protocols == {WITHIN}:  # training sets do not overlap, so the subjects are independent
@@ -357,7 +364,7 @@ def tested_mean(values: np.ndarray, scores: pd.DataFrame) -> tuple[random_effect
 
 
 def _test(selected: pd.DataFrame, a: str, b: str) -> dict[str, str | float]:
-    """Return the row of the table of tests for a pair of methods."""
+    """Test a pair of methods, and return the row of the table."""
     values, n_all = differences_of(selected, a, b)
     means = np.nanmean(values, axis=(1, 2)) if len(values) else np.empty(0)
     mean_test, kind = tested_mean(values, selected)
@@ -424,8 +431,8 @@ draws of labeled subjects as crossed random effects.
         sentences.append(f"p-values are Holm-corrected for {len(tests)} tests.")
     if n_dropped := int(tests["n_dropped"].max()):
         sentences.append(
-            f"Up to {n_dropped} subjects per pair were excluded, because their score is undefined "
-            "in at least one draw."
+            "Subjects with a missing or undefined score in at least one draw were excluded (at "
+            f"most {n_dropped} for a pair of methods)."
         )
     return " ".join(sentences)
 
@@ -435,7 +442,8 @@ def _describe_difference(pair: pd.Series, has_several_numbers: bool) -> str:
     a, b, n = pair["method_a"], pair["method_b"], pair["n_subjects"]
     comparison = f"Difference in {pair['metric'].replace('_', ' ')} between {a} and {b}"
     if has_several_numbers:
-        comparison += f" with {pair['n_train_subjects']} labeled subjects"
+        n_labeled = pair["n_train_subjects"]
+        comparison += f" with {n_labeled} labeled subject{'' if n_labeled == 1 else 's'}"
     if math.isnan(pair["p_holm"]):
         return f"{comparison}: not tested ({n} subjects with scores of both methods)."
     outcome = "significant" if pair["p_holm"] < 0.05 else "not significant"
@@ -453,10 +461,12 @@ _TESTS = {
     "two-way": "The test treats subjects and draws of labeled subjects as crossed random effects.",
     "three-way": "The test treats subjects, draws of labeled subjects and pretraining seeds as "
     "crossed random effects.",
-    "nested": "The t-test is over the means of seeds, because each seed has different subjects.",
+    "nested": "The t-test is computed over the means of seeds, because each seed has different "
+    "subjects.",
     "corrected": "The corrected resampled t-test over subjects accounts for overlapping training "
     "sets.",
-    "within": "The t-test is over subjects, because each subject has a separately trained model.",
+    "within": "The t-test is computed over subjects, because each subject has a separately trained "
+    "model.",
     "none": "A test requires at least 3 subjects with defined scores of both methods for the same "
     "seeds.",
 }
@@ -471,22 +481,23 @@ def power(
     n_subjects: Sequence[int] | None = None,
     n_draws: Sequence[int] | None = None,
 ) -> pd.DataFrame:
-    r"""Power analysis: minimum detectable difference for numbers of subjects and draws.
+    r"""Power analysis: compute the minimum detectable difference by number of subjects and draws.
 
-    The variance components of subjects, draws and the residual are estimated from the differences
-    of each pair of methods, as in the two-way test of :func:`paired_tests`. For other numbers of
-    subjects and draws, the variance of the mean difference is
-    :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`.
+    The minimum detectable difference is the smallest true difference that a single uncorrected test
+    (p < 0.05) detects with 80 % power. The variance components of subjects, draws and the residual
+    are estimated from the differences of each pair of methods, as in the two-way test of
+    :func:`paired_tests`. For :math:`n_s` subjects and :math:`n_d` draws, the variance of the mean
+    difference is :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`.
 
     Parameters
     ----------
     scores, metric, against
-        As in :func:`paired_tests`, with several seeds.
+        As in :func:`paired_tests`. The scores must have several seeds.
     difference : float
-        Difference to detect, in the unit of the metric.
+        Difference to detect, in the unit of the metric, for the column ``draws_needed``.
     n_subjects, n_draws : sequence of int | None
-        Numbers of test subjects and of draws, at least 2. If None, the numbers of the scores. The
-        table has a row for each combination. The number of pretrainings is not varied.
+        Numbers of test subjects and of draws, at least 2. If None, the numbers in the scores. The
+        number of pretraining seeds is always the number in the scores.
 
     Returns
     -------
@@ -495,15 +506,15 @@ def power(
         draws, with the columns:
 
         - ``method_a``, ``method_b``;
-        - ``sd_subject``, ``sd_draw``, ``sd_pretraining`` (NaN for a single pretraining) and
-          ``sd_rest`` (residual): square roots of the variance components, 0 if an estimate is
+        - ``sd_subject``, ``sd_draw``, ``sd_pretraining`` (NaN for a single pretraining seed) and
+          ``sd_rest`` (residual): square roots of the variance components, or 0 if the estimate is
           negative;
         - ``n_subjects``, ``n_draws``;
         - ``detectable``: minimum detectable difference, with 80 % power in a single uncorrected
           test (p < 0.05);
-        - ``draws_needed``: number of draws that make ``difference`` detectable with this number of
-          subjects. Infinite if 10,000 draws are not enough: draws do not reduce the variance
-          between subjects, so more subjects are needed.
+        - ``draws_needed``: number of draws that are needed to detect ``difference`` with this
+          number of subjects. Infinite if 10,000 draws are not enough: more draws do not reduce the
+          variance between subjects, so more subjects are needed.
 
         ``detectable`` and ``draws_needed`` are NaN if all differences are equal.
 
@@ -542,9 +553,9 @@ def power(
         n_scored, n_seeds = values.shape[:2]
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
-                "Variance components require scores of at least 2 subjects in the same 2 or more "
-                f"seeds, but {pair[0]} and {pair[1]} have scores of {n_scored} subjects and "
-                f"{n_seeds} seeds. Evaluate both methods on more subjects or with more seeds."
+                "power requires at least 2 subjects with scores of both methods in the same 2 or "
+                f"more seeds. Got for {pair[0]} and {pair[1]}: n_subjects={n_scored}, "
+                f"n_draws={n_seeds}. Evaluate both methods on more subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))
@@ -571,7 +582,7 @@ def _draws_needed(
 ) -> float:
     """Return the smallest number of draws that makes a difference detectable, or infinity."""
     if math.isnan(random_effects.detectable_in(components, shape)):
-        return math.nan  # equal scores do not allow to estimate a variance
+        return math.nan  # no variance can be estimated from equal scores
     candidates = range(2, 10_001)
     # The minimum detectable difference decreases with the number of draws.
     index = bisect_left(

@@ -1,7 +1,7 @@
-"""Evaluation protocols of the paper: leave-one-subject-out, label efficiency, transfer, table 1.
+"""Evaluation protocols of the PARS paper: leave-one-subject-out, label efficiency, transfer.
 
-Each protocol trains on some subjects, tests on held-out subjects, and returns one tidy DataFrame.
-Label efficiency reproduces figure 3 of the paper, and transfer reproduces table 1.
+Each protocol trains on some subjects, tests on held-out subjects, and returns the scores as one
+tidy DataFrame. Label efficiency reproduces figure 3 of the paper, and transfer reproduces table 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from braindecode_pars.evaluation.splitters import (
 )
 from braindecode_pars.pretrained import load_encoder
 
-#: Names of the pretext tasks of the paper's table 1, in the order of the table.
+#: Names of the pretext tasks in the paper's table 1, in the order of the table.
 PAPER_TASKS = {
     task.attribute: task.name
     for task in sorted(names.TASKS.values(), key=lambda task: task.name == "pars")  # PARS is last
@@ -52,24 +52,24 @@ def leave_one_subject_out(
 ) -> pd.DataFrame:
     """Leave-one-subject-out cross-validation: hold out each subject, train on all other subjects.
 
-    The paper uses this protocol for EESM17 (section 3, table 1 and figure 8). The paper reports the
-    mean and the standard deviation over subjects, as
-    :func:`~braindecode_pars.evaluation.summarize` returns them, and does not report tests.
+    The PARS paper uses this protocol for the dataset EESM17 (section 3, table 1 and figure 8). It
+    reports the mean and the standard deviation over subjects, which
+    :func:`~braindecode_pars.evaluation.summarize` computes, and does not report statistical tests.
     :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods with the
     corrected resampled t-test over subjects, also for several seeds.
     :func:`~braindecode_pars.evaluation.describe_differences` describes the results of the tests in
     sentences. ``compare`` is an alias of this function.
 
-    An estimator splits its validation data off the training subjects of the fold.
-    ``PARSClassifier(validation=0.2)`` uses 20 % of these subjects for validation, neither pretrains
-    nor trains on them, and restores the weights with the lowest validation loss.
+    An estimator that needs validation data takes them from the training subjects of the fold. For
+    example, ``PARSClassifier(validation=0.2)`` uses 20 % of these subjects for validation, neither
+    pretrains nor trains on them, and restores the weights with the lowest validation loss.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name. A clone of the estimator is fitted in each fold.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, one subject is held out per fold.
@@ -79,19 +79,20 @@ def leave_one_subject_out(
         Random seeds. Each fold is run once per seed, with every ``random_state`` of the estimator
         set to the seed.
     dataset : str
-        Value of the column ``dataset``.
+        Name of the dataset, for the column ``dataset`` of the scores.
     unlabeled_label : hashable | None
         Label of unlabeled windows, which are never scored. Only estimators whose parameter
         ``unlabeled_label`` is the same label or ``"auto"`` receive unlabeled windows for training;
-        PARSClassifier uses them for pretraining. ``"auto"`` is -1, as in scikit-learn, and a
-        warning is issued if windows have the label -1. If you pass -1, no warning is issued. If
-        None, every window is labeled, and -1 is an ordinary class.
+        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, with a
+        warning if windows have the label -1; pass -1 to avoid this warning. If None, every window
+        is labeled, and -1 is an ordinary class.
     test_subjects : sequence | None
         Subjects to hold out in turn. If None, all subjects. Every fold trains on all subjects
         except the held-out subject.
     out : path | None
-        Folder for finished folds. The same call resumes an interrupted run, and may add seeds,
-        methods or test subjects; see :func:`~braindecode_pars.evaluation.folds.run_folds`.
+        Folder for finished folds. If a run was interrupted, the same call resumes it. A later call
+        may add seeds, methods or test subjects; see
+        :func:`~braindecode_pars.evaluation.folds.run_folds`.
     n_jobs : int | None
         Number of folds to run in parallel processes. If None, 1, unless ``joblib.parallel_config``
         sets another number. If several GPUs are available and ``device`` is "auto", the processes
@@ -112,8 +113,8 @@ def leave_one_subject_out(
         - ``dataset``, ``method``, ``subject`` (held-out subject), ``n_train_subjects``, ``seed``,
           ``metric``;
         - ``value``: score, NaN if it is undefined;
-        - ``test_subject_data``: data of the test subject that the method uses in addition to the
-          predicted window;
+        - ``test_subject_data``: which data of the test subject the method uses besides the
+          predicted window: "none", "past unlabeled", "all unlabeled" or "labeled";
         - ``chance``: chance level of the metric, NaN if it is unknown;
         - ``why``: reason why a score is undefined, if any score is undefined.
 
@@ -188,27 +189,29 @@ def label_efficiency(
 
     All methods and numbers of labeled subjects are scored on the same test subjects. For each seed,
     the training subjects are shuffled, in the same order for all methods. A fit with ``n`` labeled
-    subjects is trained on the first ``n`` of them, so that smaller training sets are subsets of
-    larger training sets. The paper uses this protocol in section 3 and figure 3.
+    subjects is trained on the first ``n`` subjects in this order, so that smaller training sets are
+    subsets of larger training sets. The PARS paper uses this protocol in section 3 and figure 3.
 
-    With ``PARSClassifier(validation="split")``, as in the paper, a fit is trained on ``n`` subjects
-    and validated on all subjects of split ``"valid"``. No method is trained on these validation
-    subjects, and estimators without ``validation="split"`` do not receive them.
+    A dataset can have fixed splits: the entry ``split`` in the description of a recording is
+    ``"train"``, ``"valid"`` or ``"test"``. With ``PARSClassifier(validation="split")``, as in the
+    paper, a fit is trained on ``n`` subjects and validated on all subjects of split ``"valid"``. No
+    method is trained on these validation subjects, and estimators without ``validation="split"`` do
+    not receive them.
 
     If no estimator has ``validation="split"``, a fit receives only the labels of ``n`` subjects. An
-    estimator splits its validation subjects off these ``n`` subjects (20 % with
+    estimator takes its validation subjects from these ``n`` subjects (20 % of them with
     ``validation=0.2``). Subjects of split ``"valid"`` may be drawn for training, like subjects of
     split ``"train"``.
 
-    Estimators that pretrain also receive the subjects without labels in every fit.
+    Estimators that pretrain also receive all subjects without labels in every fit.
 
     Parameters
     ----------
     estimators : dict of str to estimator
-        Estimators by method name. With ``PARSClassifier(encoder=...)``, the encoder is pretrained
-        once beforehand and shared by all fits.
+        Estimators by method name. With ``PARSClassifier(encoder=...)``, all fits start from the
+        same pretrained encoder.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     n_train_subjects : sequence of int
         Numbers of labeled training subjects (in the paper, from 10 to 657).
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
@@ -218,7 +221,8 @@ def label_efficiency(
         Held-out subjects. If None, the subjects whose recordings have ``"test"`` as ``split`` in
         their description. No fit is trained on subjects of split ``"test"``.
     train_subjects : sequence | None
-        Subjects to draw the training subjects from. If None, all subjects that are not tested.
+        Subjects from which the training subjects are drawn. If None, all subjects that are not
+        tested.
     seeds : sequence of int
         Seeds of the random draws of labeled subjects and of every ``random_state``.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
@@ -228,10 +232,10 @@ def label_efficiency(
     Returns
     -------
     pandas.DataFrame
-        One row for each number of training subjects, seed, method, test subject and metric. An
-        additional row with the subject ``"all"`` is computed over the windows of all test subjects
-        together. The paper shows the mean and the standard deviation of these rows over seeds
-        (``summarize(scores, over="seeds")``).
+        One row for each number of training subjects, seed, method, test subject and metric. Without
+        ``cv``, an additional row with the subject ``"all"`` contains the score over the windows of
+        all test subjects together. The paper shows the mean and the standard deviation of these
+        rows over seeds (``summarize(scores, over="seeds")``).
 
     Raises
     ------
@@ -289,20 +293,21 @@ def transfer(
 ) -> pd.DataFrame:
     """Evaluate transfer learning: fine-tune and test the same estimators on several datasets.
 
-    This protocol reproduces the transfer learning experiment of the paper (section 3, table 1).
-    Each dataset has its own training and test subjects. Every fit is trained on all subjects that
-    are not tested, and an estimator splits its validation subjects off these training subjects.
-    With ``PARSClassifier(validation="split")``, as in the paper, the validation subjects are the
-    subjects of split ``"valid"``, and no method is trained on them.
+    This protocol reproduces the transfer learning experiment of the PARS paper (section 3, table
+    1). Each dataset has its own training and test subjects. Every fit is trained on all subjects
+    that are not tested, and an estimator takes its validation subjects from these training
+    subjects. With ``PARSClassifier(validation="split")``, as in the paper, the validation subjects
+    are the subjects of split ``"valid"`` (entry ``split`` in the descriptions of the recordings),
+    and no method is trained on them.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name, for example ``{"PARS": PARSClassifier(encoder="run1/"), "from
-        scratch": PARSClassifier(None)}``. Resample all datasets to the sampling rate on which the
+        scratch": PARSClassifier(None)}``. Resample all datasets to the sampling rate at which the
         encoder was pretrained.
     datasets : dict of str to BaseConcatDataset
-        Labeled windows by dataset name, with ``subject`` in the descriptions.
+        Labeled windows by dataset name, with ``subject`` in the descriptions of the recordings.
     cv : dict of str to cross-validator | None
         Cross-validators by dataset name, as in
         :func:`~braindecode_pars.evaluation.label_efficiency`. For a dataset without an entry,
@@ -319,10 +324,10 @@ def transfer(
     Returns
     -------
     pandas.DataFrame
-        One row for each dataset, seed, method, test subject and metric. An additional row with the
-        subject ``"all"`` is computed over the windows of all test subjects together. The paper
-        reports the mean and the standard deviation of these rows over seeds
-        (``summarize(scores, over="seeds")``).
+        One row for each dataset, seed, method, test subject and metric. For a dataset without
+        ``cv``, an additional row with the subject ``"all"`` contains the score over the windows of
+        all test subjects together. The paper reports the mean and the standard deviation of these
+        rows over seeds (``summarize(scores, over="seeds")``).
 
     Raises
     ------
@@ -386,32 +391,34 @@ def evaluate(
 ) -> pd.DataFrame:
     """Evaluate methods with any splitter or scikit-learn cross-validator.
 
-    Each of the other protocols is equivalent to this function with one of the splitters.
+    The functions for the other protocols are equivalent to this function with one of the splitters
+    of this package.
 
     Parameters
     ----------
     estimators : dict of str to estimator
         Estimators by method name. A clone of the estimator is fitted in each split.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     splitter : splitter | cross-validator | int | iterable of index pairs
         :class:`~braindecode_pars.evaluation.LeaveOneSubjectOut`,
         :class:`~braindecode_pars.evaluation.LabeledSubjects`,
         :class:`~braindecode_pars.evaluation.LabeledWindows`,
         :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that splits by
-        subject.
+        subject. An integer is the number of folds of whole subjects.
     seeds : sequence of int
-        Seeds of every ``random_state``. A ``LabeledSubjects`` splitter that draws subjects has its
-        own seeds, which are also used for every ``random_state``.
+        Seeds of every ``random_state``. If the splitter is a ``LabeledSubjects`` that draws
+        subjects, the seeds of the splitter are used instead.
     metrics, dataset, unlabeled_label, out, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`.
 
     Returns
     -------
     pandas.DataFrame
-        Table as from :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a column for
-        the quantity that the splitter varies: ``n_windows`` or ``minutes`` (labeled data of the
-        test subject), or ``block`` (tested part of a subject).
+        Table as returned by :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a
+        column for the quantity that the splitter varies: ``n_windows`` or ``minutes`` (amount of
+        labeled data of the test subject), or ``block`` (number of the tested time block or
+        recording of a subject).
 
     Raises
     ------
@@ -501,45 +508,49 @@ def reproduce(
     verbose: int = 1,
     **settings: Any,
 ) -> pd.DataFrame:
-    """Reproduce the paper's comparison of pretext tasks with training from scratch (table 1).
+    """Reproduce the comparison of pretext tasks in the PARS paper (table 1).
 
-    The compared tasks are MAE, MP3, DropPos and PARS.
+    The pretext tasks (tasks for pretraining without labels) MAE, MP3, DropPos and PARS are compared
+    with each other, with a random encoder, and with training from scratch.
 
     The subjects, sorted by name, are alternately assigned to two halves. For each pretext task, an
-    encoder is pretrained on the windows of one half, without their labels, and then frozen. Size
-    and number of pretraining steps are the same for all tasks. The subjects of the other half are
-    tested in two parts. The labeled subjects are drawn from all subjects that are not tested, and
-    are the same for all methods. Then the two halves are swapped, so that every subject is tested
-    once. Each seed repeats the pretraining, the draw and the fine-tuning.
+    encoder is pretrained on the windows of one half, without their labels, and then frozen. The
+    encoder size and the number of pretraining steps are the same for all tasks. The subjects of the
+    other half are divided into two test sets, which are tested separately. The labeled training
+    subjects are drawn at random from all subjects that are not in the test set, and are the same
+    for all methods. Then the two halves are swapped, so that every subject is tested once.
+    Pretraining, draw and training are repeated for each seed.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions.
+        Labeled windows, with ``subject`` in the descriptions of the recordings.
     out : path
-        Folder for ``scores.csv``, encoders and finished fits. The same call resumes an interrupted
-        run.
+        Folder for ``scores.csv``, encoders and finished fits. If a run was interrupted, the same
+        call resumes it.
     epochs : int
         Number of pretraining epochs.
     n_train_subjects : int
-        Number of labeled subjects.
+        Number of labeled training subjects.
     seeds : sequence of int
         Seeds of all random draws.
     verbose : int
         Verbosity; 1 shows progress bars.
     **settings
-        Arguments of :class:`~braindecode_pars.PARSClassifier` for all methods.
+        Further arguments of :class:`~braindecode_pars.PARSClassifier`, which are used for all
+        methods.
 
     Returns
     -------
     pandas.DataFrame
-        Table as from :func:`~braindecode_pars.evaluation.label_efficiency`, with an additional
-        column ``pretraining_loss``: the final relative loss of the pretraining (1 = chance level).
+        Table as returned by :func:`~braindecode_pars.evaluation.label_efficiency`, with an
+        additional column ``pretraining_loss``: the final loss of the pretraining, relative to the
+        chance-level loss (below 1 is better than chance).
 
     Raises
     ------
     ValueError
-        If there are too few subjects, or ``out`` contains other files.
+        If there are too few subjects, or if ``out`` contains files of other programs.
     FoldError
         If a fit fails.
 
@@ -553,9 +564,10 @@ def reproduce(
     subjects, folder = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            "reproduce tests a quarter of at least 4 subjects in each fold, and trains on at most "
-            f"the other subjects. Got {len(subjects)} subjects and n_train_subjects="
-            f"{n_train_subjects}. Add subjects, or use a smaller n_train_subjects."
+            "reproduce holds out a quarter of the subjects in each fold, so it requires at least 4 "
+            "subjects, and n_train_subjects can be at most three quarters of their number. Got "
+            f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
+            "use a smaller n_train_subjects."
         )
     ResultsFolder(folder, "a reproduction", marks=("reproduction/",)).check()
     settings = {"verbose": 0, **settings}
@@ -578,7 +590,7 @@ def reproduce(
             if not (encoder / "encoder.json").exists():
                 params: Any = _pretraining_of(task) | settings
                 params |= dict(pretrain_epochs=epochs, random_state=seed)
-                with checks.quiet():  # no log lines of losses, which are in the table
+                with checks.quiet():  # do not log losses, because they are in the table
                     PARSClassifier(task, **params).pretrained(windows).save(encoder)
             losses[f"{name}, head trained"] = load_encoder(encoder).card.loss_relative
             methods[f"{name}, head trained"] = PARSClassifier(encoder=str(encoder), **frozen)

@@ -1,8 +1,9 @@
 """Random-effects tests of a mean difference, with crossed subjects, draws and pretrainings.
 
-Every subject is scored in every draw of labeled subjects, so the scores of a subject are
-correlated, and so are the scores of a draw. The variance of a mean over all scores is therefore
-larger than for the same number of independent scores. These tests account for all factors jointly.
+A draw is a random subset of labeled subjects. Every subject is scored in every draw, so the scores
+of the same subject are correlated, and so are the scores of the same draw. The variance of the mean
+over all scores is therefore larger than for the same number of independent scores. These tests
+account for all factors jointly.
 """
 
 import math
@@ -14,11 +15,12 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import stdtr, stdtrit  # the t distribution, without the checks of stats.t
 
-#: Mean square and degrees of freedom of each set of factors, by their axes.
+#: Mean square and degrees of freedom of each set of factors. The key contains the axes of the
+#: factors.
 MeanSquares = Mapping[tuple[int, ...], tuple[float, int]]
 #: Terms of the variance of the mean: axes of the factors, variance and degrees of freedom.
 Terms = list[tuple[tuple[int, ...], float, float]]
-#: Axes of a fold, and the names of the factors in ``MeanTest.variances``.
+#: Axes of the array of a fold, and the names of the factors in ``MeanTest.variances``.
 SUBJECTS, DEALINGS, DRAWS, PRETRAININGS = range(4)
 FACTORS = {SUBJECTS: "subjects", DRAWS: "labeled subjects", PRETRAININGS: "pretraining"}
 
@@ -37,9 +39,9 @@ class MeanTest(NamedTuple):
     ci_low, ci_high : float
         95 % confidence interval of the mean.
     variances : dict of str to float
-        Squared standard error by factor: ``"subjects"``, ``"labeled subjects"`` (draws) and
-        ``"pretraining"``, each including interactions. Empty if the variance was not estimated by
-        factor.
+        Contribution of each factor to the squared standard error: ``"subjects"``,
+        ``"labeled subjects"`` (draws) and ``"pretraining"``, each including interactions. Empty if
+        the variance was not estimated separately for each factor.
 
     Examples
     --------
@@ -60,7 +62,7 @@ class MeanTest(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, error: float = math.nan, df: float = math.nan) -> Self:
-        """Test a mean; without a standard error, all attributes except the mean are NaN."""
+        """Test whether a mean is zero; without a standard error, all other attributes are NaN."""
         if error < 1e-12:  # all differences are equal, apart from rounding
             return cls(mean, 0.0, df, float(abs(mean) < 1e-12), mean, mean)
         half = float(stdtrit(df, 0.975)) * error
@@ -75,17 +77,18 @@ class MeanTest(NamedTuple):
     def detectable(self, power: float = 0.8, level: float = 0.05) -> float:
         r"""Return the minimum detectable difference at the given power and significance level.
 
-        The difference is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard errors, with
-        quantiles of the t distribution with the degrees of freedom of the test.
+        The minimum detectable difference is :math:`(t_{1 - \alpha / 2} + t_{1 - \beta})` standard
+        errors, where :math:`\alpha` is the significance level, :math:`1 - \beta` is the power, and
+        :math:`t_q` is a quantile of the t distribution with the degrees of freedom of the test.
         """
-        if self.standard_error == 0:  # equal scores do not allow to estimate a variance
+        if self.standard_error == 0:  # no variance can be estimated from equal scores
             return math.nan
         return self._quantiles(power, level) * self.standard_error
 
     def upper_bound(self, confidence: float = 0.95) -> float:
         """Return the one-sided upper confidence bound of the mean.
 
-        A bound below 0.02 excludes an improvement of 0.02 or more.
+        For example, a bound below 0.02 excludes an improvement of 0.02 or more.
         """
         return self.mean + float(stdtrit(self.df, confidence)) * self.standard_error
 
@@ -94,26 +97,27 @@ class MeanTest(NamedTuple):
     ) -> float:
         r"""Return the number of subjects needed to detect a difference.
 
-        The variances of subjects and of labeled subjects decrease with the number of subjects. The
-        variance of pretraining does not: it depends only on the number of pretrainings.
+        The contributions of subjects and of labeled subjects to the variance of the mean decrease
+        with the number of subjects. The contribution of pretraining does not: it depends only on
+        the number of pretraining seeds.
 
         Parameters
         ----------
         difference : float
-            True mean to detect.
+            True mean difference to detect.
         n_subjects : int
             Number of subjects of this test.
         power : float, default=0.8
-            Power, the probability to detect the difference.
+            Power: the probability of detecting the difference.
         level : float, default=0.05
-            Significance level of the two-sided test. The degrees of freedom are ``df``, for any
-            number of subjects.
+            Significance level of the two-sided test. The degrees of freedom of this test (``df``)
+            are used for every number of subjects.
 
         Returns
         -------
         float
-            Number of subjects. Infinite if the variance of pretraining is so large that no number
-            of subjects is sufficient; NaN if ``variances`` is empty.
+            Number of subjects. Infinite if the contribution of pretraining is so large that no
+            number of subjects is sufficient; NaN if ``variances`` is empty.
 
         Examples
         --------
@@ -141,11 +145,11 @@ def mean_squares(
 ) -> dict[tuple[int, ...], tuple[float, int]]:
     r"""Compute mean squares and degrees of freedom of all main effects and interactions.
 
-    The factors are the axes of the array. The effect of a set of factors is the mean over all other
-    factors, from which the mean over each factor of the set is subtracted. The mean square of an
-    effect is its sum of squares over all entries of the array, divided by its degrees of freedom:
-    the product, over the factors of the set, of the number of levels minus one. The last set
-    contains all factors and is the residual.
+    The factors are the axes of the array. To compute the effect of a set of factors, the values are
+    averaged over all other factors, and the mean over each factor of the set is subtracted. The
+    mean square of an effect is its sum of squares over all entries of the array, divided by its
+    degrees of freedom: the product, over the factors of the set, of the number of levels minus one.
+    The last set contains all factors and is the residual.
 
     Parameters
     ----------
@@ -193,31 +197,34 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
                    {\frac{MS_s^2}{n_s - 1} + \frac{MS_d^2}{n_d - 1} +
                     \frac{MS_e^2}{(n_s - 1)(n_d - 1)}}
 
-    with Satterthwaite's degrees of freedom. The estimate has a lower bound: the larger of
-    :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If this bound applies, the degrees of
-    freedom of the larger mean square are used. A third factor, such as the seed of pretraining,
-    adds its mean square. Terms of one or three factors have a positive sign, and terms of two
-    factors have a negative sign. With a single factor, the test is the t-test of its means.
+    where :math:`\nu` is Satterthwaite's approximation of the degrees of freedom. The estimate has a
+    lower bound: the larger of :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If the
+    estimate is below this bound, the bound and the degrees of freedom of the larger mean square are
+    used. With a third factor, such as the pretraining seed, the sum in the numerator contains the
+    mean squares of all factors and interactions: those of one or three factors with a positive
+    sign, and those of two factors with a negative sign. With a single factor, the test is the
+    t-test over the means of its levels.
 
     Parameters
     ----------
     differences : ndarray, shape (n_subjects, n_draws) or (n_subjects, n_draws, n_pretrainings)
-        One difference for each combination. Factors with one level are ignored.
+        One difference for each combination of subject, draw and pretraining seed. A factor with
+        only one level is ignored.
 
     Returns
     -------
     MeanTest
-        All attributes except the mean are NaN if no factor has two levels.
+        Result of the test. All attributes except the mean are NaN if no factor has at least two
+        levels.
 
     Notes
     -----
     The estimate of the variance is also valid if subjects have different draws, for example if each
-    fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of
-    :math:`d_{sd}` that depends on the draw. It is independent between draws and may have any
-    covariance :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of
-    :math:`\Sigma` and :math:`c` the mean of its off-diagonal entries. Then
-    :math:`E(MS_s) = n_d \sigma_s^2 + v - c`, :math:`E(MS_e) = v - c` and
-    :math:`E(MS_d) = v + (n_s - 1) c`, so that
+    fold of a cross-validation has its own draw. Let :math:`u_{sd}` be the part of :math:`d_{sd}`
+    that depends on the draw. This part is independent between draws and may have any covariance
+    :math:`\Sigma` between subjects. Let :math:`v` be the mean of the diagonal of :math:`\Sigma` and
+    :math:`c` the mean of its off-diagonal entries. Then :math:`E(MS_s) = n_d \sigma_s^2 + v - c`,
+    :math:`E(MS_e) = v - c` and :math:`E(MS_d) = v + (n_s - 1) c`, so that
     :math:`E(MS_s + MS_d - MS_e) = n_d \sigma_s^2 + v + (n_s - 1) c`, which is
     :math:`n_s n_d \, \mathrm{var}(\bar d)`.
 
@@ -250,37 +257,38 @@ def crossed_mean_of_folds(
 ) -> MeanTest:
     r"""Test the mean difference over folds whose draws share a finite pool of subjects.
 
-    Each fold has its own encoders, and its test subjects are predicted after training on labeled
-    subjects from the pool, which contains the subjects of the other folds. A *dealing* divides the
-    pool at random into disjoint sets, and each set is a draw of labeled subjects. Within a fold,
-    test subjects, draws and pretrainings are crossed random factors, as in :func:`crossed_mean`.
-    The folds are independent of each other.
+    Each fold has its own encoders and test subjects. The labeled subjects for training are from the
+    pool, which contains the subjects of all other folds. A *dealing* divides the pool at random
+    into disjoint sets, like dealing cards, and each set is a draw of labeled subjects. Within a
+    fold, test subjects, draws and pretrainings are crossed random factors, as in
+    :func:`crossed_mean`. The folds are independent of each other.
 
     Let :math:`V_s, V_d, V_p, V_{sd}, \ldots` be the mean squares of subjects, draws, pretrainings
     and their interactions, divided by the number of differences in one dealing. The sets of one
     dealing are independent samples of the population, but further dealings divide the same pool.
-    Terms with draws are therefore computed within each dealing and averaged over dealings; they are
-    not divided by the number of dealings. Terms without draws are computed from means over all
-    draws. Then
+    Terms that include draws are therefore computed within each dealing and averaged over dealings,
+    but not divided by the number of dealings. Terms that do not include draws are computed from
+    means over all draws. Then
 
     .. math::
         \widehat{\mathrm{var}}(\bar d_f) = V_s + V_p - V_{sp} + V_d - V_{sd} - V_{dp} + V_{sdp}
 
-    for the mean of fold :math:`f`. The weight :math:`w_f` of a fold is its proportion of all
-    subjects. The weighted mean over folds has the variance
-    :math:`\sum_f w_f^2 \widehat{\mathrm{var}}(\bar d_f)`, which is at least the variance due to the
-    largest factor alone. Satterthwaite's degrees of freedom are computed over the mean squares of
-    all folds.
+    is the estimated variance of the mean of fold :math:`f`. The weight :math:`w_f` of a fold is its
+    proportion of all subjects. The weighted mean over folds has the variance
+    :math:`\sum_f w_f^2 \widehat{\mathrm{var}}(\bar d_f)`, with a lower bound: the variance due to
+    the largest factor alone. Satterthwaite's degrees of freedom are computed over the mean squares
+    of all folds.
 
     Parameters
     ----------
     folds : sequence of ndarray, shape (n_subjects, n_dealings, n_sets, n_pretrainings)
         Differences of the test subjects of each fold, for instance in balanced accuracy. The sets
-        of a dealing are disjoint. The test does not generalize over a factor with one level.
+        of a dealing are disjoint. If a factor has only one level, the result holds for this level
+        only.
     strata : sequence of ndarray, shape (n_subjects,), default=None
-        Class of each test subject, for each fold, if each subject has windows of one class only.
-        The mean is then the mean over classes of the mean over subjects, and the variance between
-        subjects is estimated within each class.
+        Required only if each subject has windows of one class only: for each fold, the class of
+        each test subject. The mean difference is then computed over the subjects of each class and
+        averaged over classes, and the variance between subjects is estimated within each class.
 
     Returns
     -------
@@ -295,12 +303,12 @@ def crossed_mean_of_folds(
     square of :math:`K` draws, averaged over :math:`J` dealings, then has
     :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom.
 
-    The pretrainings of a fold share their unlabeled subjects. An effect of the unlabeled subjects
-    is not part of the variance, because each fold has only one set of unlabeled subjects.
+    All pretraining runs of a fold use the same unlabeled subjects. An effect of the choice of
+    unlabeled subjects is therefore not part of the estimated variance.
 
     With one dealing and one fold, the estimate equals the restricted maximum likelihood estimate of
-    a mixed model with all interactions if no variance component is negative. Error rates are
-    simulated in ``docs/experiments/study_rates.py``.
+    a mixed model with all interactions if no variance component is negative. The script
+    ``docs/experiments/study_rates.py`` simulates the error rates of this test.
 
     References
     ----------
@@ -336,7 +344,7 @@ def crossed_mean_of_folds(
 def _terms_of_fold(classes: list[np.ndarray], n_pool: int) -> Terms:
     """Return the variance terms of the mean of a fold, which is the mean over class means."""
     n_dealings, n_sets = classes[0].shape[DEALINGS : DRAWS + 1]
-    # Dealings divide the same subjects, so their mean squares are correlated.
+    # All dealings divide the same subjects, so the mean squares of dealings are correlated.
     correlation = (n_sets - 1) / (max(n_pool, n_sets) - 1) if n_sets > 1 else 1.0
     n_independent = 1 / (1 / n_dealings + (1 - 1 / n_dealings) * correlation)
     draw_terms = [term for term in _terms(classes) if DRAWS in term[0]]
@@ -356,7 +364,7 @@ def _terms(classes: list[np.ndarray]) -> Terms:
 
 
 def _variances_of_mean(values: np.ndarray) -> Terms:
-    """Return mean squares of factors with several levels, divided by the number of entries."""
+    """Return the mean squares of factors with several levels, divided by the number of entries."""
     axes = [axis for axis in FACTORS if values.shape[axis] > 1]
     size = values.size / values.shape[DEALINGS]
     squares = mean_squares(values, axes)
@@ -369,7 +377,7 @@ def _test_of(mean: float, terms: Terms) -> MeanTest:
         return MeanTest.of(mean)
     sums = _sums_by_factors(terms)
     parts = dict.fromkeys(FACTORS.values(), 0.0)
-    # Interactions with draws are assigned to draws, other interactions to their last factor.
+    # Interactions with draws are assigned to draws, all other interactions to their last factor.
     for factors, variance in sums.items():
         parts[FACTORS[DRAWS if DRAWS in factors else factors[-1]]] += variance
     error, df = _error_of_mean(terms)
@@ -384,7 +392,7 @@ def _error_of_mean(terms: Terms) -> tuple[float, float]:
     sums = _sums_by_factors(terms)
     total = sum(sums.values())
     largest, factor = max((sums[factors], factors) for factors in sums if len(factors) == 1)
-    # The tolerance allows for scores in single precision.
+    # The tolerance allows for rounding errors of scores in single precision.
     if total <= largest * (1 + 1e-5):
         total, terms = largest, [term for term in terms if term[0] == factor]
     denominator = sum(variance**2 / df for _, variance, df in terms)
@@ -403,10 +411,10 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     r"""Estimate the variance component of each main effect and interaction.
 
     The expected mean square of a set of factors is a sum over all sets :math:`S` that contain this
-    set. Each summand is the variance component of :math:`S`, multiplied by the numbers of levels of
-    the factors that are not in :math:`S`. For two factors, it follows that
-    :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`. Negative
-    estimates are set to zero.
+    set of factors. Each summand is the variance component of :math:`S`, multiplied by the numbers
+    of levels of all factors that are not in :math:`S`. For the factors subjects and draws, it
+    follows that :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`.
+    Negative estimates are set to zero.
 
     Parameters
     ----------
@@ -440,7 +448,7 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
 def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int, ...]) -> float:
     """Return the minimum detectable difference (80 % power, p < 0.05) for given numbers of levels.
 
-    The mean squares are the expected mean squares for the variance components of
+    It is computed from the expected mean squares for the variance components from
     :func:`variance_components`.
     """
     squares = {}
@@ -468,9 +476,10 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
         t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
 
     with :math:`n - 1` degrees of freedom. For folds with one test subject, this is the test of
-    Nadeau and Bengio. The second term under their root is the number of test subjects of a fold,
-    divided by its number of training subjects. For folds with :math:`m` test subjects, the variance
-    of the mean of a fold is :math:`s^2 / m`, which results in the same formula.
+    Nadeau and Bengio. The second term under the root in their paper is the number of test subjects
+    of a fold, divided by the number of training subjects of the fold. For folds with :math:`m` test
+    subjects, the variance of the mean of a fold is :math:`s^2 / m`, which results in the same
+    formula.
 
     Parameters
     ----------
@@ -482,7 +491,7 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
     Returns
     -------
     MeanTest
-        All attributes except the mean are NaN for fewer than two subjects.
+        Result of the test. All attributes except the mean are NaN for fewer than two subjects.
 
     References
     ----------

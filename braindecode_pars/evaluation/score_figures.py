@@ -1,6 +1,7 @@
 """Figures of scores: label efficiency, scores of held-out subjects, ablations, control analyses.
 
-The figures select, check and average the rows of the tables that protocols return.
+The functions check, select and average the rows of tables of scores that the evaluation protocols
+return.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +28,14 @@ def label_efficiency(
 ) -> Axes:
     """Plot label efficiency: mean score of each method by number of training subjects.
 
-    Lines are means over held-out subjects and seeds. Bands are the 95 % confidence intervals of
-    :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, with crossed
-    random effects of subjects and draws of labeled subjects, as in the tests.
+    Lines are means over held-out subjects and seeds. Shaded areas are 95 % confidence intervals
+    from :func:`evaluation.mean_interval <braindecode_pars.evaluation.mean_interval>`, with crossed
+    random effects of subjects and draws (random subsets of labeled subjects), as in
+    :func:`evaluation.paired_tests <braindecode_pars.evaluation.paired_tests>`.
 
-    The scores may also contain only rows pooled over subjects (subject ``"all"``). Lines are then
-    means over seeds, and bands are ± 1 sample standard deviation, as in figure 3 of the paper. To
-    select the pooled rows, pass ``scores[scores["subject"] == "all"]``.
+    To reproduce figure 3 of the PARS paper, pass only scores over the windows of all test subjects
+    together (pooled): ``scores[scores["subject"] == "all"]``. Lines are then means over seeds, and
+    shaded areas are ± 1 sample standard deviation.
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ def label_efficiency(
     Returns
     -------
     Axes
-        Axes with the curves. The horizontal axis is logarithmic if the numbers of subjects span
-        more than a factor of four.
+        Axes with the curves. The horizontal axis is logarithmic if the largest number of subjects
+        is more than four times the smallest number.
 
     Raises
     ------
@@ -74,8 +76,8 @@ def label_efficiency(
 
     .. plot::
         :include-source:
-        :alt: Cohen's kappa by number of training subjects for two methods, as lines with bands;
-            both increase.
+        :alt: Cohen's kappa by number of training subjects for two methods, as lines with shaded
+            areas; both increase.
 
         >>> import numpy as np
         >>> import pandas as pd
@@ -105,7 +107,8 @@ def label_efficiency(
     if logarithmic:
         ax.set_xscale("log")
     positions = np.log(sizes) if logarithmic else np.asarray(sizes, dtype=float)
-    # From the largest number to the smallest, without ticks that are too close to the previous tick
+    # Place ticks from the largest number to the smallest, without ticks that are too close to the
+    # previous tick
     ticks = [len(sizes) - 1]
     for i in reversed(range(len(sizes) - 1)):
         if positions[ticks[-1]] - positions[i] >= 0.07 * np.ptp(positions):
@@ -120,7 +123,7 @@ def label_efficiency(
 def _draw_curves(
     ax: Axes, rows: pd.DataFrame, series: str, x: str, styles: Mapping[Any, int], value_label: str
 ) -> None:
-    """Draw a line of means with a band for each series.
+    """Draw a line of means with a shaded area for each series.
 
     ``series`` and ``x`` are columns of the rows; ``styles`` contains the number of each series.
     """
@@ -148,11 +151,12 @@ def subject_dots(
 ) -> Axes:
     """Plot the score of each held-out subject and method, and connect the scores of a subject.
 
-    Use this figure to see whether a method is slightly better for all subjects or much better for a
-    few subjects. There is one group of columns for each number of training subjects, and a single
-    group for scores without the column ``n_train_subjects``, such as scores from scikit-learn. The
-    scores of a subject are averaged over seeds. The thick bar is the mean over subjects. NaN values
-    are not drawn. Rows pooled over subjects are ignored.
+    Use this figure to see whether a method is slightly better for all subjects, or much better for
+    only a few subjects. There is one group of columns for each number of training subjects, and a
+    single group for scores without the column ``n_train_subjects``, such as scores from
+    scikit-learn. The scores of a subject are averaged over seeds. The thick horizontal bar is the
+    mean over subjects. NaN values are not drawn. Rows pooled over subjects (subject ``"all"``) are
+    ignored.
 
     Parameters
     ----------
@@ -217,7 +221,7 @@ def subject_dots(
     rows = rows if has_numbers else rows.assign(n_train_subjects=0)
     if rows.empty:
         raise ValueError(
-            f"subject_dots requires scores of single subjects, but all scores are pooled over "
+            "subject_dots requires scores of single subjects, but all scores are pooled over "
             f"subjects (subject {tables.POOLED!r}). Pass scores with a row for each subject."
         )
     rows, styles = chosen_methods(rows, methods)
@@ -263,10 +267,10 @@ def ablation_lines(
 ) -> Axes:
     """Plot an ablation: mean score by the setting ``x``, with one line per value of ``lines``.
 
-    Means and bands are computed as in :func:`label_efficiency`: means over held-out subjects with
-    95 % confidence intervals. If all scores are pooled over subjects, they are means over seeds ± 1
-    sample standard deviation, as in the ablations of the paper (appendix A.4, figure 6). Scores are
-    averaged over all other columns that vary.
+    Lines and shaded areas are computed as in :func:`label_efficiency`: means over held-out subjects
+    and seeds, with 95 % confidence intervals. If all scores are pooled over subjects (subject
+    ``"all"``), they are means over seeds ± 1 sample standard deviation, as in the ablations of the
+    PARS paper (appendix A.4, figure 6). Scores are averaged over all other columns that vary.
 
     Parameters
     ----------
@@ -295,7 +299,7 @@ def ablation_lines(
     ------
     ValueError
         If the scores are empty, a column or the metric is missing, two rows differ only in
-        ``value``, there are several datasets or protocols, or no row has both settings.
+        ``value``, there are several datasets or protocols, or no row has values of both settings.
 
     Examples
     --------
@@ -303,8 +307,8 @@ def ablation_lines(
 
     .. plot::
         :include-source:
-        :alt: Cohen's kappa by position mask ratio for two decoders, as lines with bands; both
-            increase.
+        :alt: Cohen's kappa by position mask ratio for two decoders, as lines with shaded areas;
+            both increase.
 
         >>> import numpy as np
         >>> import pandas as pd
@@ -347,10 +351,12 @@ def ablation_lines(
 def control_gains(
     gains: pd.DataFrame, label: str | None = None, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
-    """Plot control analyses: difference to a baseline on original windows and control signals.
+    """Plot control analyses: difference from a baseline on original windows and control signals.
 
-    There is one panel for each number of training subjects. Error bars are uncorrected 95 %
-    confidence intervals, and the vertical line is a difference of zero.
+    A difference that disappears on a control signal depends on the property that was removed from
+    this signal, see :func:`evaluation.controls <braindecode_pars.evaluation.controls>`. There is
+    one panel for each number of training subjects. Error bars are uncorrected 95 % confidence
+    intervals, and the vertical line marks a difference of zero.
 
     Parameters
     ----------
@@ -369,8 +375,8 @@ def control_gains(
     Raises
     ------
     ValueError
-        If the table is empty, a column is missing, there are several datasets or duplicate rows, or
-        the number of axes is wrong.
+        If the table is empty, a column is missing, there are several datasets, the table contains a
+        difference twice, or the number of axes is wrong.
 
     Examples
     --------
@@ -378,8 +384,9 @@ def control_gains(
 
     .. plot::
         :include-source:
-        :alt: Differences of two methods to a baseline with 95 % confidence intervals, for original
-            windows and three controls. With the control slow, the difference of method A is zero.
+        :alt: Differences of two methods from a baseline with 95 % confidence intervals, for
+            original windows and three controls. On high-pass filtered signals, the difference of
+            method A is near zero.
 
         >>> import pandas as pd
         >>> from braindecode_pars import plotting
@@ -412,13 +419,13 @@ def control_gains(
     height = 1.6 + 0.12 * (1 + len(controls)) * max(3, 1 + len(methods))
     panels = style.axes_for(axes, 1, len(numbers), (2.2 + 2.6 * len(numbers), height), sharey=True)
     name = label or (gains["metric"].iloc[0] if "metric" in gains else "the metric")
-    # The methods of a row are offset.
+    # Within a row, the methods are drawn at different heights.
     offsets = (np.arange(len(methods)) - (len(methods) - 1) / 2) * 0.7 / len(methods)
     for ax, n in zip(panels, numbers, strict=True):
         for number, method in enumerate(methods):
             is_method = (rows["n_train_subjects"] == n) & (rows["method"] == method)
             method_rows = rows[is_method].set_index("control").reindex(controls)
-            first = method_rows.bfill().head(1)  # the gain is equal in all rows
+            first = method_rows.bfill().head(1)  # gain is equal in all rows
             values = np.vstack([first[gain].to_numpy(), method_rows[without].to_numpy()])
             means, low, high = values.astype(float).T
             look = {**style.series_style(number), "linestyle": "", "markersize": 5, "lw": 1.3}
@@ -431,14 +438,14 @@ def control_gains(
         style.name_rows(ax, ["original", *(DESCRIPTIONS.get(name, name) for name in controls)])
         against = str(rows["against"].iloc[0]).replace("$", r"\$")  # no math mode
         quantity = f"difference in {name.replace('_', ' ')}"
-        ax.set_xlabel(f"{quantity}\nto {against} (95 % CI)")
-        ax.set_title(f"{n:g} labeled training subjects", fontsize=10)
+        ax.set_xlabel(f"{quantity}\ncompared with '{against}' (95 % CI)")
+        ax.set_title(f"{n:g} labeled training subject{'' if n == 1 else 's'}", fontsize=10)
     style.draw_legend(panels[0], is_new=axes is None)
     return panels
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one metric, which must have a single dataset and protocol.
+    """Return the rows of one metric, which must be from a single dataset and protocol.
 
     Parameters
     ----------
@@ -456,7 +463,7 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
     ValueError
         If the scores are empty, a column or the metric is missing, or two rows differ only in
         ``value``. Also if the figure would average over several datasets, protocols or amounts of
-        labels.
+        labeled data.
     """
     rows = tables.checked_scores(tables.rows_of(scores, metric), ("value", *columns))
     averaged = [name for name in ("dataset", "protocol", *tables.AMOUNTS) if name not in columns]
@@ -467,10 +474,10 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
 def chosen_methods(
     rows: pd.DataFrame, methods: Sequence[str] | None
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return the rows of the methods to draw, and the index of each method among all methods.
+    """Select the rows of the methods to draw, and number each method among all methods.
 
-    The index determines the color and the marker of a method, which are therefore the same in
-    figures of fewer methods.
+    The number determines the color and the marker of a method, which are therefore the same in a
+    figure of fewer methods.
 
     Raises
     ------
@@ -490,11 +497,12 @@ def sorted_values(values: pd.Series) -> list:
 
 
 def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
-    """Return the mean and the band of each group, and a description of mean and band.
+    """Return the mean and the error band of each group, and a description of both.
 
-    If each group has scores of single subjects, the band is the 95 % confidence interval of
-    :func:`~braindecode_pars.evaluation.mean_interval`. If all scores are pooled over subjects, the
-    mean is the mean over seeds, without NaN, and the band is ± 1 sample standard deviation.
+    The error band is the shaded area around a line. If each group has scores of single subjects, it
+    is the 95 % confidence interval of :func:`~braindecode_pars.evaluation.mean_interval`. If all
+    scores are pooled over subjects, the mean is computed over seeds, without NaN, and the error
+    band is ± 1 sample standard deviation.
 
     Parameters
     ----------
@@ -506,15 +514,16 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     Returns
     -------
     summary : DataFrame
-        Table with the grouping columns, ``mean``, and the limits ``ci_low`` and ``ci_high`` of the
-        band, which are NaN if they are unknown.
+        Table with the grouping columns, ``mean``, and the limits of the error band, ``ci_low`` and
+        ``ci_high``, which are NaN if they are unknown.
     unit : str
-        Description of mean and band.
+        Description of the mean and the error band, for the axis label.
 
     Raises
     ------
     ValueError
-        If some groups have only pooled rows, and other groups have only rows of single subjects.
+        If some groups have only rows pooled over subjects, and other groups have only rows of
+        single subjects.
     """
     is_pooled = rows["subject"] == tables.POOLED
     singles, pooled, n_groups = rows[~is_pooled], rows[is_pooled], rows.groupby(by).ngroups
@@ -525,8 +534,9 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
         return summary, f"{text}\nand {_count(draws, 'draw')}" if len(draws) else text
     if pooled.groupby(by).ngroups < n_groups:
         raise ValueError(
-            f"Scores pooled over subjects (subject {tables.POOLED!r}) and scores of single "
-            "subjects cannot be compared. Draw them in separate figures."
+            "Some lines have only scores pooled over subjects (subject "
+            f"{tables.POOLED!r}), other lines have only scores of single subjects, and these "
+            "cannot be compared. Draw them in separate figures."
         )
     seeds = pooled.groupby([*by, "seed"], sort=False)["value"].mean().dropna()
     summary = seeds.groupby(by, sort=False).agg(["mean", "std", "count"]).reset_index()

@@ -15,22 +15,23 @@ from braindecode_pars.windows import Windows, convert, duplicates, table
 
 #: Required columns of a table of windows.
 COLUMNS = ("recording", "start", "stop", "subject")
-#: Maximum p-values of findings. The chi-squared test of a confound is liberal for few subjects.
+#: P-values below which a finding is reported. The limit for confounds is lower, because the
+#: p-values of the chi-squared test are too small if there are only a few subjects.
 ALPHA = {confounds.CONFOUNDS: 0.001, "order_of_recordings": 0.01, "class_by_recording": 0.01}
-#: Decimal places of times, because rounding errors are no overlap.
+#: Decimal places to which times are rounded, so that rounding errors do not count as overlap.
 DECIMALS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class SplitAudit:
-    """Result of :func:`audit_split`. As a string: the verdict, and one line per finding.
+    """Result of :func:`audit_split`; ``print`` shows the verdict and one line per finding.
 
     Attributes
     ----------
     findings : list of Finding
-        Findings: first of level "leak", then of level "warning".
+        All findings: first those of level "leak", then those of level "warning".
     verdict : str
-        One sentence: whether there is a leak, and what was not checked.
+        One sentence that says whether a leak was found, and which properties were not checked.
 
     Examples
     --------
@@ -63,82 +64,92 @@ class SplitAudit:
 def audit_split(train: Any, test: Any) -> SplitAudit:
     """Audit a training/test split: shared subjects, recordings and samples, and confounds.
 
-    Use it for a split that other code created: before training, or before you compare scores.
-    :func:`~braindecode_pars.evaluation.evaluate` checks its splits itself.
+    Use this function for a split that other code created, before training or before you compare
+    scores. It is not required for :func:`~braindecode_pars.evaluation.evaluate`, which checks its
+    own splits.
 
     Parameters
     ----------
     train, test : windows dataset | tuple | DataFrame
         Training and test windows, both in the same form:
 
-        - windows dataset, or any other source of windows that the estimators accept, with
-          ``subject`` in the descriptions;
+        - a windows dataset, or any other windows that the estimators accept, with ``subject`` in
+          the descriptions of the recordings;
         - arrays ``(X, y, groups)`` or ``(X, y)``, where ``X`` has shape (n_windows, n_chans,
           n_times) and ``groups`` contains the subjects;
         - tables with one row per window and the columns ``recording``, ``start``, ``stop`` and
-          ``subject``. Recordings of different subjects are different, even if their names are
-          equal. Times may be in any unit that is the same in both tables. Optional columns:
-          ``label``; ``corpus``, ``site``, ``channels``, ``recorded_sfreq``,
-          ``recorded_reference`` and ``recorded_channels``; and ``date``, a number or a date in the
-          form YYYY-MM-DD, which sorts the recordings of a subject.
+          ``subject``. Recordings of different subjects count as different recordings, even if they
+          have the same name. Times can be in any unit, but it must be the same in both tables.
+          Optional columns: ``label``, ``corpus``, ``site`` and ``channels`` of the window;
+          ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels`` of the original file;
+          and ``date``, a number or a date in the form YYYY-MM-DD, by which the recordings of a
+          subject are sorted.
 
     Returns
     -------
     SplitAudit
-        Findings as a table, and the verdict as a sentence.
+        Result with the findings (``table``), one sentence that summarizes them (``verdict``), and
+        ``has_leak``.
 
     Raises
     ------
     TypeError
         If only one of ``train`` and ``test`` is a table, or a time in a table is not a number.
     ValueError
-        If a table lacks a column, a recording is missing, or a window does not end after its start;
-        if there are no windows; or if sampling rates differ.
+        If a required column or the recording of a window is missing. If a window does not end after
+        it starts. If there are no windows. If training and test windows have different sampling
+        rates.
 
     Notes
     -----
-    Levels of findings, and their kinds:
+    Findings of the level *leak*: test windows are related to training windows.
 
-    - *leak*: test windows are related to training windows. ``shared_subjects``: a subject is in
-      both training and test data, under the same name or another spelling, such as S07 and 7.
-      ``shared_recordings``: a recording is in both. ``overlapping_windows``: a training and a test
-      window of a recording overlap in time. ``copied_recordings``: a training and a test recording
-      have the same signals. ``copied_windows``: a training and a test window contain the same
-      samples, possibly shifted. ``class_by_recording``: each recording has one class, and
-      recordings are in both training and test data.
-    - *warning*: a score may have a cause other than brain activity. ``confounds``: the class varies
-      with the channels, site, sampling rate, reference or corpus. ``order_of_recordings``: the
-      class varies with the date of the recordings. ``order_within_recordings``: the class varies
-      with time within recordings.
+    - ``shared_subjects``: a subject is in both training and test data, possibly with a different
+      spelling of the name, such as S07 and 7.
+    - ``shared_recordings``: a recording is in both training and test data.
+    - ``overlapping_windows``: a training and a test window of a recording overlap in time.
+    - ``copied_recordings``: a training and a test recording have the same signals.
+    - ``copied_windows``: a training and a test window contain the same samples, possibly shifted.
+    - ``class_by_recording``: each recording has windows of one class only, and some recordings are
+      in both training and test data, so recognizing the recording is enough to predict the class.
 
-    False alarms: names, recordings and times are compared exactly. Three datasets (76 subjects)
-    were split by subject, and the comparison of signals found no copies. A confound with a property
-    of recordings is reported if it is strong and significant. It is strong if the property
-    identifies the class with a balanced accuracy of at least 0.9, or if Cramér's V is above 0.5. It
-    is significant if p < 0.001 in a chi-squared test over subjects. The class by recording and the
-    order of recordings are reported if they have a probability below 0.01 when classes are in
-    random order. The order within recordings requires at least three recordings. It is reported if
-    a class is earlier, or later, than the other classes in at least 90 % of the recordings. This
-    has a probability of at most 1 % if the order of windows is random. In simulations with random
-    classes, sites and dates, no finding had a false alarm rate significantly above 1 %.
+    Findings of the level *warning*: a score may have a cause other than brain activity.
+
+    - ``confounds``: the class is confounded with the channels, site, sampling rate, reference or
+      corpus.
+    - ``order_of_recordings``: the classes were recorded in the same order, by date, in all
+      subjects.
+    - ``order_within_recordings``: a class occurs early, or late, in most recordings.
+
+    False alarms are unlikely. Recordings and times must match exactly, and names of subjects must
+    match except for their spelling. When three datasets (76 subjects) were split by subject, the
+    comparison of signals found no copies. A confound with a property of recordings is reported if
+    it is strong and significant. It is strong if the property identifies the class with a balanced
+    accuracy of at least 0.9, or if Cramér's V is above 0.5. It is significant if p < 0.001 in a
+    chi-squared test over subjects. ``class_by_recording`` and ``order_of_recordings`` are reported
+    if their probability is below 0.01 under a random order of the classes.
+    ``order_within_recordings`` is reported if there are at least three recordings, and a class is
+    earlier, or later, than the other classes in at least 90 % of them. If windows were in random
+    order, this would occur with a probability of at most 1 %. In simulations with random classes,
+    sites and dates, no finding had a false alarm rate significantly above 1 %.
 
     Limits:
 
-    - That each recording has one class is not reported if no recording is shared, as in a design
-      with one recording of rest and one recording of a task.
-    - A table has no signals, so copies are not found. A recording has a single name: with and
-      without the ending of the file, it is two recordings.
-    - Subjects of two corpora with the same name are the same subject; begin their names with the
-      corpus and a colon.
-    - An array has neither recordings nor times, so only shared subjects and shared samples are
+    - ``class_by_recording`` is not reported if no recording is shared, as in a design with one
+      recording of rest and one recording of a task for each subject.
+    - Tables contain no signals, so copies are not found. Write each recording name the same way
+      everywhere: 'a.edf' and 'a' count as two recordings.
+    - Subjects with the same name in two corpora are treated as the same subject; prefix their names
+      with the corpus, for example 'tueg:S01'.
+    - Arrays contain neither recordings nor times, so only shared subjects and shared samples are
       found.
-    - Two parts of one recording are not found if they have no common samples and different subject
-      names.
+    - A recording that was divided between training and test data is not found if the two parts have
+      no common samples and different subject names.
     - Copies of complete recordings are found even if filters, reference or sampling rate differ,
-      but not at another speed.
-    - Copies of windows may differ by a factor, an offset and rounding to single precision; they
-      must have the same channels in the same order. Windows that share fewer than about 130 samples
-      may not be found.
+      but not if the copy was stretched in time.
+    - Copies of windows are found if they have the same channels in the same order. They may differ
+      by a factor, an offset and rounding to single precision. Copies that share fewer than about
+      130 samples may not be found.
 
     Examples
     --------
@@ -151,11 +162,14 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
      leak shared_recordings
     >>> train, test = next(LeaveOneSubjectOut().split(X, y, groups))
     >>> print(audit_split(X[train], X[test]))  # doctest: +ELLIPSIS
-    No leak was found between 48 training and 24 test windows (not checked, ...
+    No leak was found between 48 training and 24 test windows (unknown, and ...
     """
     is_table = isinstance(train, pd.DataFrame)
     if is_table != isinstance(test, pd.DataFrame):
-        raise TypeError("Pass two tables of windows, or two sources of windows with signals.")
+        raise TypeError(
+            "train and test must have the same form, but only one of them is a DataFrame. Pass a "
+            "table for both, or windows with signals for both."
+        )
     windows, signals = (_of_tables if is_table else _of_windows)(train, test)
     keys = windows["subject"].map(subjects.subject_key, na_action="ignore")
     same = [windows["recording"].to_numpy(object), keys.to_numpy(object)]
@@ -165,7 +179,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
 
 
 def _verdict(windows: pd.DataFrame, findings: list[Finding], has_signals: bool) -> str:
-    """Return one sentence: whether there is a leak, and what is unknown."""
+    """Return one sentence that says whether a leak was found, and which properties are unknown."""
     n_test = int(windows["is_test"].sum())
     n_related = max((f.values["n"] for f in findings if f.level == "leak"), default=0)
     text = f"No leak was found between {len(windows) - n_test} training and {n_test} test windows"
@@ -175,7 +189,7 @@ def _verdict(windows: pd.DataFrame, findings: list[Finding], has_signals: bool) 
         )
     properties = windows[["start", "class", "subject", *confounds.PROPERTIES, "date"]].isna().any()
     unknown = [*([] if has_signals else ["signals"]), *properties.index[properties]]
-    return f"{text} (not checked, because unknown: {', '.join(unknown) or 'nothing'})."
+    return f"{text} (unknown, and therefore not checked: {', '.join(unknown) or 'none'})."
 
 
 # The tables -------------------------------------------------------------------------------------
@@ -190,7 +204,10 @@ def _of_tables(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
     texts = rows.reindex(columns=columns).map(tables.label_text)
     texts = texts.where(texts != "", None)
     if not (texts["recording"].notna() & (rows["stop"] > rows["start"])).all():
-        raise ValueError("Each window must have a recording, and a stop that is after its start.")
+        raise ValueError(
+            "Each window must have a recording, and its stop must be larger than its start. "
+            "Correct or remove all other rows of train and test."
+        )
     texts["class"] = texts["label"].where(texts["label"] != "-1").astype("category")
     texts = texts.assign(name=texts["recording"], date=rows.get("date"), file=None)
     return texts.assign(is_test=rows.index >= len(train)).join(rows[["start", "stop"]]), None
@@ -207,7 +224,7 @@ def _of_windows(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
     recordings = confounds.properties_of_recordings(signals, parts)
     times = signals.table[["start", "stop"]]
     times = times.where(times >= 0) / (signals.sfreq or 1)
-    # Recordings with times are the same if their source is the same.
+    # Two recordings with known times are the same recording if they have the same source.
     sources = zip(map(id, signals.column("reader")), signals.column("base"), strict=True)
     number = signals.table["recording"]
     windows = recordings.loc[number].reset_index(drop=True).join(times)
@@ -220,7 +237,7 @@ def _of_windows(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
 
 
 def _leaks(windows: pd.DataFrame, signals: Windows | None) -> Iterator[Finding]:
-    """Yield each kind of leak, with the number of test windows and the names of examples."""
+    """Yield a finding for each kind of leak, with the number and names of affected test windows."""
     is_test, subject, recording = (windows[c] for c in ("is_test", "subject", "recording"))
     seen = subjects.SubjectKeys(subject[~is_test].dropna().unique())
     shared = [name for name in subject.dropna().unique() if name in seen]
@@ -245,7 +262,7 @@ def _leaks(windows: pd.DataFrame, signals: Windows | None) -> Iterator[Finding]:
 
 
 def _has_one_class_per_recording(windows: pd.DataFrame) -> bool:
-    """Return whether each recording has one class, and this is not by chance."""
+    """Return whether each recording has one class only, and this is unlikely by chance."""
     labeled = windows.dropna(subset=["class", "start"])
     of_recording = labeled.groupby("recording")["class"]
     shares = windows["class"].value_counts(normalize=True)
@@ -255,13 +272,13 @@ def _has_one_class_per_recording(windows: pd.DataFrame) -> bool:
 
 
 def _confounds(windows: pd.DataFrame) -> Iterator[Finding]:
-    """Yield properties and times that the class varies with."""
+    """Yield findings for properties and times with which the class is confounded."""
     labeled = windows.dropna(subset="class")
     recordings = windows.groupby("recording").first()
     for finding in (
         *confounds.confounded_properties(recordings, labeled, (confounds.CONFOUNDS,)),
         *confounds.order_of_recordings(recordings, labeled),
-        # A window that is on both sides counts once.
+        # A window that is in both training and test data counts once.
         *confounds.order_within_recordings(labeled.drop_duplicates(["recording", "start"])),
     ):
         is_by_date = finding.values.get("sources", [confounds.BY_DATE]) == [confounds.BY_DATE]
@@ -275,7 +292,7 @@ def _overlaps(windows: pd.DataFrame) -> pd.Series:
     train = rows[~rows["is_test"]].sort_values("start")
     latest = train[["recording", "start"]].assign(end=train.groupby("recording")["stop"].cummax())
     test = rows[rows["is_test"]].rename(columns={"start": "begin"}).sort_values("stop")
-    # The last training window that begins before the test window ends, and the latest end so far
+    # For each test window: the latest end of the training windows that begin before it ends
     options: Any = dict(left_on="stop", right_on="start", allow_exact_matches=False)
     matched = pd.merge_asof(test, latest, by="recording", **options).set_index(test.index)
     return (matched["end"] > matched["begin"]).reindex(windows.index, fill_value=False)

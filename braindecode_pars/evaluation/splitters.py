@@ -1,4 +1,4 @@
-"""Splitters into training and test windows, compatible with scikit-learn cross-validation.
+"""Splitters of windows into training and test windows, compatible with scikit-learn.
 
 The protocols use these splitters. They can also be passed to ``cross_val_score``,
 ``GridSearchCV`` and skorch.
@@ -30,7 +30,7 @@ from braindecode_pars.evaluation.splitting import (
 )
 from braindecode_pars.windows import labels
 
-#: No rows.
+#: Empty array of row indices.
 _NONE = np.array([], dtype=int)
 
 
@@ -46,7 +46,7 @@ class Split(NamedTuple):
     n_subjects : int
         Number of labeled training subjects.
     seed : int | None
-        Seed of the draw of labeled subjects; None if no subjects are drawn.
+        Seed of the draw (random selection) of labeled subjects; None if no subjects are drawn.
     columns : dict
         Additional columns of the scores and their values.
     """
@@ -60,25 +60,25 @@ class Split(NamedTuple):
 
 
 class Splitter(LeaveOneGroupOut):
-    """Base class of splitters of windows, with the interface of a scikit-learn cross-validator.
+    """Base class of splitters, with the interface of a scikit-learn cross-validator.
 
     ``split`` and ``get_n_splits`` require ``groups``, the subject of each window. ``X`` can be the
-    windows from :func:`~braindecode_pars.as_sklearn`, which contain recordings, times and splits,
-    or any features with one row per window, in chronological order. The class inherits from
-    LeaveOneGroupOut because MOABB passes groups only to subclasses of scikit-learn's group
-    splitters.
+    windows from :func:`~braindecode_pars.as_sklearn`, which contain recordings, times and the entry
+    ``split`` of the descriptions, or any features with one row per window, in chronological order.
+    The class inherits from LeaveOneGroupOut because MOABB passes groups only to subclasses of
+    scikit-learn's group splitters.
     """
 
     #: Value of the column ``protocol`` in tables of scores.
     protocol = "evaluate"
-    #: Whether the scores contain a row over all test windows together, as for fixed test subjects.
+    #: Whether the scores contain a row for all test windows together, as for fixed test subjects.
     pooled = False
     #: Subjects to test. If None, all subjects, or the subjects of split "test".
     test_subjects: Sequence | None
 
     @abstractmethod
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        """Yield splits; the rows ``unused`` are neither drawn nor used for training."""
+        """Yield splits; the rows ``unused`` are excluded from training and from draws."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
         """Generate indices of training and test windows for each split.
@@ -160,10 +160,11 @@ class LabeledSubjects(Splitter):
         their description. Subjects of split ``"test"`` are never used for training, even if they
         are not in ``test_subjects``.
     train_subjects : sequence | None
-        Subjects to draw labeled subjects from. If None, all subjects that are not tested.
+        Subjects from which labeled subjects are drawn. If None, all subjects that are not tested.
     seeds : sequence of int
-        Seeds of the draws. With the same seed, a smaller draw is a subset of a larger draw. If each
-        subject has windows of one class only, the draw alternates between the classes.
+        Seeds of the draws (random subsets of labeled subjects). With the same seed, a smaller draw
+        is a subset of a larger draw. If each subject has windows of one class only, the drawn
+        subjects alternate between the classes.
 
     Examples
     --------
@@ -212,7 +213,7 @@ class LabeledSubjects(Splitter):
         else:
             raise ValueError(
                 "cv selects the test and training subjects, so it cannot be combined with "
-                "test_subjects or train_subjects. Pass only one of them."
+                "test_subjects or train_subjects. Pass either cv, or these arguments."
             )
         for train, test in pairs:
             yield from _splits_with_draws(corpus, train, test, unused, numbers, seeds, candidates)
@@ -223,8 +224,8 @@ class LabeledSubjects(Splitter):
         reserved, unreserved = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
         if overlap := [str(subject) for subject in reserved if subject in unreserved]:
             raise ValueError(
-                f"Subjects {', '.join(overlap)} have recordings in split 'test' and in another "
-                "split. Assign all recordings of a subject to one split."
+                "The same subject has recordings in split 'test' and in another split (subjects: "
+                f"{', '.join(overlap)}). Assign all recordings of a subject to one split."
             )
         if self.test_subjects is not None:
             return check_subjects(self.test_subjects, corpus.subjects, "test_subjects"), reserved
@@ -278,15 +279,15 @@ def _splits_with_draws(
         raise ValueError(
             "No labeled subject remains for training if the test subjects are "
             f"{', '.join(map(str, test_subjects))}. Use fewer test subjects, add subjects or "
-            "labels, or use WithinSubject."
+            "labels, or use WithinSubject, which trains and tests on windows of the same subject."
         )
     if unlabeled_subjects := [str(subject) for subject in test_subjects if subject not in labeled]:
         raise ValueError(
-            f"Test subjects {', '.join(unlabeled_subjects)} have no labeled windows. Add labels, "
-            "or test other subjects."
+            "Test subjects must have labeled windows, but these subjects have none: "
+            f"{', '.join(unlabeled_subjects)}. Add labels, or test other subjects."
         )
     class_of = classes_of_subjects(corpus)
-    # Subjects without labels are in every training set, for estimators that pretrain.
+    # Subjects without labels are in every training set, because estimators can pretrain on them.
     unlabeled = [subject for subject in train_subjects if subject not in labeled]
     test = np.unique(test[corpus.labeled[test]])
     for n, seed in product(numbers, seeds):
@@ -303,19 +304,20 @@ def _splits_with_draws(
 class LabeledWindows(Splitter):
     """Calibration splitter: train on all other subjects and the first windows of the test subject.
 
-    The test windows of a subject are the same for all amounts of labeled data: they follow the
-    labeled windows of the largest amount. If ``n_windows`` is given, this holds separately for each
-    class. At least ``gap`` windows separate a test window from every labeled window of the same
-    recording.
+    Use this splitter to measure how scores improve with labeled data of a new subject. All amounts
+    of labeled data have the same test windows: the windows that follow the labeled windows of the
+    largest amount (of each class, if ``n_windows`` is given). At least ``gap`` windows separate a
+    test window from every labeled window of the same recording.
 
     Parameters
     ----------
     n_windows : int | sequence of int | None
-        Numbers of labeled windows per class: the first windows of each class of the test subject.
-        With 0, no window of the test subject is labeled. Pass either ``n_windows`` or ``minutes``.
+        Numbers of labeled windows per class: the first windows of each class of the test subject
+        are labeled. With 0, no window of the test subject is labeled. Pass either ``n_windows`` or
+        ``minutes``.
     minutes : sequence of float | None
-        Durations of the labeled data in minutes. The first windows of the test subject are labeled.
-        Requires windows with a known sampling rate.
+        Durations of the labeled data in minutes: the first windows of the test subject are labeled.
+        The sampling rate and the start times of the windows must be known.
     gap : int
         Number of unused windows between labeled windows and test windows.
     test_subjects : sequence | None
@@ -350,14 +352,14 @@ class LabeledWindows(Splitter):
         for subject in self._subjects_to_test(corpus):
             subject_windows = corpus.in_time(subject)
             rows = subject_windows[corpus.labeled[subject_windows]]
-            # Smallest amount of labeled data that includes each window of the subject
+            # For each window of the subject: the smallest amount of labeled data that includes it
             if name == "minutes":
                 _, start, stop = corpus.spans
                 sfreq, lengths = getattr(corpus.X, "sfreq", None), (stop - start)[rows]
                 if sfreq is None or (lengths <= 0).any():
                     raise ValueError(
-                        "minutes requires windows with a sampling rate and times. Pass n_windows "
-                        "instead of minutes."
+                        "The argument minutes can only be used if the sampling rate and the start "
+                        "times of the windows are known. Pass n_windows instead."
                     )
                 required = (np.cumsum(lengths / sfreq) / 60).round(6)
             else:
@@ -425,8 +427,8 @@ class WithinSubject(Splitter):
             if len(blocks) < 2:
                 raise ValueError(
                     "WithinSubject requires at least 2 blocks of labeled windows per subject, but "
-                    f"subject {subject} has {len(blocks)}. Use a larger n_blocks, or exclude the "
-                    "subject from test_subjects."
+                    f"subject {subject} has {len(blocks)}. Use n_blocks of at least 2, label more "
+                    "windows of the subject, or exclude the subject from test_subjects."
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))
@@ -447,13 +449,13 @@ def make_folds(
 ) -> list[Fold]:
     """Return a fold for each split of a splitter, each seed and each method.
 
-    If any estimator has ``validation="split"``, no estimator is trained on subjects of split
-    "valid".
+    If any estimator has ``validation="split"``, subjects of split "valid" are reserved for
+    validation, and no estimator is trained on them.
 
     Parameters
     ----------
     protocol : str
-        Value of the column ``protocol``.
+        Value of the column ``protocol`` of the scores.
     estimators : dict of str to estimator
         Estimators by method name.
     corpus : Corpus
@@ -461,8 +463,8 @@ def make_folds(
     splitter : Splitter
         Splitter into training and test windows.
     seeds : sequence of int
-        Seeds of the estimators. If the splitter draws labeled subjects at random, the seed of the
-        draw is used instead.
+        Seeds of the estimators. If the splitter draws labeled subjects at random, the seeds of the
+        draws are used instead.
     varied : dict of str to dict | None
         Additional columns and their values, by method.
     encoder_parameters : dict of str to int | None
@@ -472,16 +474,17 @@ def make_folds(
     ------
     ValueError
         If the splitter cannot split the windows. If an estimator has ``validation="split"``, and
-        the split of a training window is neither "train" nor "valid".
+        the entry ``split`` of a training window is neither "train" nor "valid".
     """
     folds: list[Fold] = []
     with_split = {name for name, estimator in estimators.items() if validates_by_split(estimator)}
     unused = valid = _NONE
     if with_split:
-        # Unlabeled windows of validation subjects, and of subjects in split "valid" without any
-        # label, are used neither for training nor for validation.
+        # Validation uses labeled windows only. The other windows of subjects in split "valid" are
+        # used neither for training nor for validation.
         unused = corpus.rows_of(corpus.subjects_of(corpus.splits == "valid"))
-    # Not even a pretraining uses subjects of split "test", which a cv may use for training.
+    # Subjects of split "test" are not used for pretraining either, although a cv may use them for
+    # training.
     reserved = np.union1d(unused, corpus.rows_of(corpus.subjects_of(corpus.splits == "test")))
     for partition in splitter.splits_of(corpus, unused):
         if with_split:

@@ -24,9 +24,9 @@ class Corpus:
     Attributes
     ----------
     name : str
-        Value of the column ``dataset``.
+        Name of the dataset, for the column ``dataset`` of the scores.
     X : Windows, shape (n_windows,)
-        Windows, whose samples are read when they are needed.
+        Windows. Samples are read only when they are needed.
     y, groups : ndarray, shape (n_windows,)
         Labels and subjects.
     labeled : ndarray of bool, shape (n_windows,)
@@ -34,9 +34,10 @@ class Corpus:
     unlabeled_label : hashable | None
         Label of unlabeled windows; None if every window is labeled.
     splits : ndarray, shape (n_windows,)
-        Entry ``split`` in the description of the recording of each window; None if it is missing.
+        For each window, the entry ``split`` in the description of its recording; None if it is
+        missing.
     corpus_subjects : dict
-        Name of each subject, prefixed with the corpus if the corpus is known.
+        Names of subjects (keys), and the same names prefixed with the corpus, if known (values).
 
     Examples
     --------
@@ -59,14 +60,14 @@ class Corpus:
 
     @classmethod
     def of(cls, windows_ds: Any, name: str, unlabeled_label: Any) -> Self:
-        """Make a corpus from a windows dataset.
+        """Create a corpus from a windows dataset.
 
         Parameters
         ----------
         windows_ds : BaseConcatDataset
-            Labeled windows with ``subject`` in the descriptions.
+            Labeled windows, with ``subject`` in the descriptions of the recordings.
         name : str
-            Value of the column ``dataset``.
+            Name of the dataset, for the column ``dataset`` of the scores.
         unlabeled_label : hashable | None
             Label of unlabeled windows. ``"auto"`` means -1, with a warning if there are unlabeled
             windows. If None, every window is labeled.
@@ -78,8 +79,8 @@ class Corpus:
         Raises
         ------
         ValueError
-            If labels or subjects are missing, or a subject has the name "all". If labels are not
-            classes, or cannot be distinguished from the label of unlabeled windows.
+            If labels or subjects are missing, or a subject has the name "all". If the labels are
+            not class labels, or cannot be distinguished from the label of unlabeled windows.
 
         Warns
         -----
@@ -104,7 +105,7 @@ class Corpus:
 
     @classmethod
     def of_arrays(cls, X: Any, y: Any, groups: Any) -> Self:
-        """Make a corpus from the arguments of a scikit-learn splitter; every window has a label.
+        """Create a corpus from the arguments of a scikit-learn splitter; every window has a label.
 
         Raises
         ------
@@ -117,7 +118,7 @@ class Corpus:
             If two subject names are similar.
         """
         if groups is None:
-            raise ValueError("groups is None. Pass the subject of each window.")
+            raise ValueError("groups is required. Pass the subject of each window as groups.")
         groups = convert.subject_column(groups, len(groups))
         y = np.zeros(len(groups), dtype=int) if y is None else np.asarray(y)
         check_consistent_length(X, y, groups)
@@ -137,7 +138,7 @@ class Corpus:
         return in_order(self.groups.tolist())
 
     def subjects_of(self, windows: np.ndarray) -> list:
-        """Return the sorted subjects of windows, which are selected by indices or a mask."""
+        """Return the sorted subjects of the given windows (indices or a mask)."""
         return in_order(self.groups[windows].tolist())
 
     def corpus_subjects_of(self, subjects: Iterable) -> dict[Any, Any]:
@@ -186,7 +187,7 @@ class Corpus:
         overlaps = (starts < stop[reference]) & (start[reference] < stops)
         if (is_same & overlaps)[is_outside].any():
             raise ValueError(
-                f"Training and test windows overlap in time with gap={gap}. Pass a larger gap."
+                f"With gap={gap}, training and test windows overlap in time. Use a larger gap."
             )
         return rows[is_outside]
 
@@ -212,12 +213,12 @@ class Fold:
     Attributes
     ----------
     protocol, dataset, method : str
-        Values of the columns ``protocol``, ``dataset`` and ``method``.
+        Values of the columns ``protocol``, ``dataset`` and ``method`` of the scores.
     n_train_subjects : int
-        Number of labeled training subjects. It includes the validation subjects that the estimator
-        splits off the training subjects, but not the subjects of ``valid``.
+        Number of labeled training subjects, including validation subjects that the estimator takes
+        from the training subjects, but without the subjects of ``valid``.
     seed : int
-        Seed of every ``random_state`` and of torch's random state.
+        Seed of every ``random_state`` parameter and of torch's random state.
     estimator : estimator
         Unfitted estimator. A clone with ``seed`` is fitted.
     train, test : ndarray of int
@@ -228,15 +229,15 @@ class Fold:
         Indices of the fixed validation windows, which an estimator with ``validation="split"``
         receives together with the training windows.
     pretrain : ndarray of int
-        Indices of the windows for a pretraining that several folds share: the windows available for
-        training before subjects are drawn, except windows of validation subjects and of split
-        "test".
+        Indices of the windows for pretraining an encoder that several folds share: the windows
+        available for training before labeled subjects are drawn, except windows of validation
+        subjects and of split "test".
     pooled : bool
-        Whether the scores contain a row over all test windows together.
+        Whether the scores contain a row for all test windows together.
     varied : dict
-        Additional columns and their values.
+        Additional columns of the scores, and their values.
     test_subject_data : TestSubjectData
-        Data of the test subject in the training windows.
+        Which data of the test subject are in the training windows.
     encoder_parameters : int | None
         Number of parameters of the encoder, if the methods have encoders of different sizes.
 
@@ -257,7 +258,7 @@ class Fold:
     ...     test_subjects=[3],
     ... )
     >>> print(fold)
-    chance on sleep, subject 3, 2 training subjects, seed 0
+    chance on sleep, subject 3, n_train_subjects=2, seed=0
     """
 
     protocol: str
@@ -278,7 +279,7 @@ class Fold:
 
     @property
     def subject(self) -> Any:
-        """Name of the test subject; joined names of several; ``"all"`` if scores are pooled."""
+        """Name of the test subject, or of several, separated by commas; ``"all"`` if pooled."""
         if self.pooled:
             return tables.POOLED
         several = len(self.test_subjects) > 1
@@ -292,7 +293,7 @@ class Fold:
     def __str__(self) -> str:
         name = f"{self.method} on {self.dataset}" if self.dataset else self.method
         subject = "" if self.subject == tables.POOLED else f", subject {self.subject}"
-        return f"{name}{subject}, {self.n_train_subjects} training subjects, seed {self.seed}"
+        return f"{name}{subject}, n_train_subjects={self.n_train_subjects}, seed={self.seed}"
 
 
 def check_arguments(
@@ -306,7 +307,8 @@ def check_arguments(
         If ``estimators`` is not a dict from names to classifiers, or another argument has a wrong
         type.
     ValueError
-        If there are no estimators, metrics or seeds, or a value is duplicate or unknown.
+        If there are no estimators, metrics or seeds, or if a list contains a value twice or an
+        unknown value.
     """
     checks.instance("a dict from method name to estimator", Mapping).check("estimators", estimators)
     check_list("estimators", list(estimators), checks.instance("method names as strings", str))
@@ -330,7 +332,7 @@ def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> Non
     Raises
     ------
     TypeError, ValueError
-        If the argument is not a list, is empty, or has an invalid or duplicate value.
+        If the argument is not a list, is empty, or contains an invalid value or a value twice.
     """
     if isinstance(values, str) or not isinstance(values, Collection):
         raise TypeError(f"{name} must be a list, got {values!r}.")
@@ -347,7 +349,7 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     Raises
     ------
     ValueError
-        If no subject is requested, a subject is duplicate, or a subject is not available.
+        If no subject is requested, or a subject is requested twice or is not available.
     """
     if isinstance(requested, str) or not isinstance(requested, Iterable):
         raise ValueError(f"{name} must be a list of subjects, got {requested!r}.")
@@ -362,7 +364,7 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
 
 
 def in_order(subjects: Iterable) -> list:
-    """Return the sorted unique subjects; sorted as text if they have several types."""
+    """Return the unique subjects, sorted; if they have several types, sorted as text."""
     unique = list(dict.fromkeys(subjects))
     try:
         return sorted(unique)
@@ -379,9 +381,10 @@ def draw_subjects(
 ) -> list:
     """Draw ``n`` subjects at random: the first ``n`` of a shuffled list of the candidates.
 
-    Draws with the same seed are nested: a larger draw contains every smaller draw. If each subject
-    has windows of one class only, pass these classes as ``class_of``. The list then alternates
-    between the classes, so that a small draw does not consist of one class.
+    A draw is a random subset of the labeled subjects. Draws with the same seed are nested: a larger
+    draw contains every smaller draw. If each subject has windows of one class only, pass the class
+    of each subject as ``class_of``. The list then alternates between the classes, so that even a
+    small draw contains several classes.
 
     With ``n_sets``, the candidates are divided into disjoint sets: seeds 0 to ``n_sets - 1`` are
     the sets of one shuffled list, the next ``n_sets`` seeds are the sets of another shuffled list,
@@ -402,8 +405,8 @@ def draw_subjects(
     maximum = len(candidates) // (n_sets or 1)
     if not 1 <= n <= maximum:
         raise ValueError(
-            f"n_train_subjects={n} is out of range: {len(candidates)} labeled subjects are "
-            f"available for training. Use a value from 1 to {maximum}."
+            f"n_train_subjects={n} is out of range: the number of labeled subjects available for "
+            f"training is {len(candidates)}. Use a value from 1 to {maximum}."
         )
     order = np.random.RandomState(shuffle).permutation(len(candidates))
     shuffled = [candidates[i] for i in order]
@@ -415,7 +418,7 @@ def draw_subjects(
 
 
 def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
-    """Return the class of each labeled subject, or None if any subject has several classes."""
+    """Return the class of each labeled subject, or None if a subject has several classes."""
     labeled = corpus.labeled
     pairs = {*zip(corpus.groups[labeled].tolist(), corpus.y[labeled].tolist(), strict=True)}
     class_of_subject = dict(pairs)

@@ -1,8 +1,8 @@
 """Subject information in features: measure it, and remove it with linear concept erasure (LEACE).
 
-Three kinds of measures: the variance explained by subject and by class, compared with permutations;
-balanced accuracies before and after linear erasure of the subject; and the agreement between
-subjects in the direction between classes.
+There are three kinds of measures: the variance explained by subject and by class, compared with
+permutations; balanced accuracies before and after removing subject information; and the agreement
+between subjects in the direction from class to class in feature space.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,11 +26,11 @@ from braindecode_pars.baselines import linear_probe
 from braindecode_pars.evaluation.changed_signals import permuted_labels
 from braindecode_pars.windows.table import known_column
 
-#: Measure: proportion of variance explained by labels.
+#: Name of a measure: proportion of variance explained by labels (subjects or classes).
 EXPLAINED = "explained variance"
-#: Measure: balanced accuracy of a logistic regression.
+#: Name of a measure: balanced accuracy of a logistic regression.
 ACCURACY = "balanced accuracy"
-#: Measure: cosine similarity between subjects of the direction between classes.
+#: Name of a measure: cosine similarity, between subjects, of the direction from class to class.
 COSINE = "cosine"
 
 #: Inverse regularization strength of the logistic regressions.
@@ -53,10 +53,10 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     :math:`P` is the orthogonal projection onto the columns of :math:`W \Sigma_{xz}`, where
     :math:`\Sigma_{xz}` is the covariance of features and one-hot labels.
 
-    The mean of :math:`r(x)` over the rows of ``fit`` is the same for all labels. On these rows, the
-    best linear classifier for any convex loss is therefore a constant prediction. Among all affine
-    maps with this property, this map has the smallest mean squared change of the features. For K
-    labels, at most K - 1 dimensions are removed.
+    After the transformation, the rows that were passed to ``fit`` have the same mean for all
+    labels. On these rows, the best linear classifier for any convex loss therefore makes the same
+    prediction for every row. Among all affine maps with this property, this map changes the
+    features least (in mean squared difference). For K labels, at most K - 1 dimensions are removed.
 
     Attributes
     ----------
@@ -67,9 +67,9 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    If ``fit`` has fewer rows than features, transforming a row of ``fit`` subtracts the mean of its
-    label and adds the overall mean, as centering does. From a new row, only the subspace that was
-    estimated in ``fit`` is removed.
+    If there are fewer rows than features, the transformation of a row that was passed to ``fit``
+    subtracts the mean of its label and adds the overall mean, as centering does. From a new row,
+    only the subspace that was estimated in ``fit`` is removed.
 
     References
     ----------
@@ -139,7 +139,7 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=float, reset=False)
         remainder = (X - self.mean_) - (X - self.mean_) @ self.projection_
-        # Only rounding errors remain of an erased feature, and scaling would amplify them.
+        # Only rounding errors remain of a feature that was removed, and scaling would amplify them.
         return self.mean_ + np.where(np.abs(remainder) > 1e-9 * self.sd_, remainder, 0)
 
 
@@ -155,9 +155,9 @@ def explained_variance(X: Any, labels: Any) -> float:
     Parameters
     ----------
     X : array-like, shape (n, n_features)
-        Features. Constant features are excluded.
+        Features. Constant features are ignored.
     labels : array-like, shape (n,)
-        Subjects or classes.
+        Label of each row, such as its subject or class.
 
     Returns
     -------
@@ -189,10 +189,11 @@ def permuted_explained_variances(
 ) -> np.ndarray:
     """Compute the variance explained by subject after permuting recordings between subjects.
 
-    Windows of a recording are similar, so whole recordings are permuted, among recordings with the
-    same set of classes. If a subject has a single recording, subject and recording cannot be
-    distinguished. Time blocks are then permuted instead: the first and the second half of the
-    windows of each subject and class.
+    The result shows which explained variance is expected by chance. Windows of a recording are
+    similar, so whole recordings are permuted, among recordings with the same set of classes. If a
+    subject has a single recording, subject and recording cannot be distinguished. Time blocks are
+    then permuted instead: the first half and the second half of the windows of each subject and
+    class.
 
     Parameters
     ----------
@@ -210,7 +211,8 @@ def permuted_explained_variances(
     Raises
     ------
     ValueError
-        If lengths differ, a feature is not finite, or a subject, recording or class is missing.
+        If the arrays have different lengths, a feature is not finite, or a subject, recording or
+        class is missing.
 
     Examples
     --------
@@ -246,20 +248,20 @@ def audit_subjects(
     *,
     n_permutations: int = 200,
 ) -> pd.DataFrame:
-    r"""Measure subject information in features, and class decoding before and after its removal.
+    r"""Measure subject information in features, and class decoding before and after removing it.
 
     Parameters
     ----------
     features : array-like, shape (n, n_features) | dict of str to array-like
         Features of windows, in chronological order within each recording. Examples are features of
-        an encoder, hand-crafted features and tangent space features. Pass several kinds of features
+        an encoder, hand-crafted features and tangent-space features. Pass several kinds of features
         as a dict with their names as keys.
     classes, subjects : array-like, shape (n,)
         Class and subject of each window.
     recordings : array-like, shape (n,) | None
         Recording of each window. If None, one recording per subject.
     n_permutations : int
-        Number of permutations for each null distribution.
+        Number of permutations with which each null distribution is estimated.
 
     Returns
     -------
@@ -267,10 +269,10 @@ def audit_subjects(
         One row for each measurement, with the columns:
 
         - ``features``: name of the features;
-        - ``property``, ``measure`` and ``erased``: see below;
+        - ``property``, ``measure`` and ``erased``: what was measured, see below;
         - ``value``, ``sd``: the measurement, and its standard deviation over folds or subjects;
-        - ``null``, ``null_high``, ``p``: mean and 95 % quantile of the permutations, and p-value;
-          for a balanced accuracy, ``null`` is the chance level, and the other two are NaN;
+        - ``null``, ``null_high``, ``p``: mean and 95 % quantile over permutations, and p-value; for
+          a balanced accuracy, ``null`` is the chance level, and ``null_high`` and ``p`` are NaN;
         - ``held_out``: unit that is held out for testing.
 
         ========= ================== ======================================================
@@ -282,42 +284,45 @@ def audit_subjects(
                                      other time blocks of the same subjects
         class     balanced accuracy  class decoding with a logistic regression, tested on
                                      held-out subjects
-        class     cosine             agreement between subjects in the direction between
-                                     classes
+        class     cosine             agreement between subjects in the direction from class
+                                     to class, see Notes
         ========= ================== ======================================================
 
-        Balanced accuracies are computed without erasure (``erased="nothing"``), and after
-        :class:`LinearErasure` of the subject. With ``"training subjects"``, the erasure is fitted
-        on training windows. For class decoding, there is also ``"all subjects"``, which is
-        transductive: like centering, it uses the unlabeled windows of the test subjects.
+        Balanced accuracies are computed without removing anything (``erased="nothing"``), and after
+        removing subject information with :class:`LinearErasure`. With
+        ``erased="training subjects"``, the transformation is fitted on training windows. For class
+        decoding, there is also ``erased="all subjects"``, which is transductive: like centering, it
+        uses the unlabeled windows of the test subjects.
 
     Raises
     ------
     ValueError
-        If lengths differ. If there are fewer than two classes, or fewer than two subjects of a
-        class. If a feature is not finite. If a subject, recording or class is missing.
+        If the arrays have different lengths. If there are fewer than two classes, or fewer than two
+        subjects of a class. If a feature is not finite. If a subject, recording or class is
+        missing.
 
     Notes
     -----
-    Windows of a recording are similar, so the permutations keep these windows together. For the
-    variance explained by subject, recordings are permuted between subjects
+    Windows of a recording are similar, so the permutations keep windows of a recording together.
+    For the variance explained by subject, recordings are permuted between subjects
     (:func:`permuted_explained_variances`). For the variance explained by class and for the cosine,
     labels are permuted between blocks of consecutive windows of one class: within a recording or,
     if the recording has one class only, within a subject. If each subject has one class only,
-    classes are permuted between subjects, and there is no cosine.
+    classes are permuted between subjects, and the cosine is not computed.
 
-    Subject decoding has five folds, and each fold tests one time block, a fifth of the windows, of
-    each subject and class. The windows next to a test block are excluded from training. Both
-    logistic regressions use standardized features, C = 0.01 and balanced class weights.
+    Subject decoding has five folds. Each fold tests one time block of each subject and class, which
+    contains a fifth of the windows. The windows next to a test block are excluded from training.
+    Both logistic regressions use standardized features, C = 0.01 and balanced class weights.
 
-    The direction of subject :math:`s` is the matrix of class means, minus their mean over classes,
-    scaled to length 1. For two classes, this is the difference :math:`d_s` of the class means. The
-    cosine is the mean over subjects of :math:`\cos(d_s, \sum_{t \neq s} d_t)`.
+    The direction :math:`d_s` of subject :math:`s` is computed from the class means of this subject:
+    their mean over classes is subtracted, and the result is scaled to length 1. For two classes,
+    the direction is the difference between the class means. The cosine is the mean over subjects of
+    :math:`\cos(d_s, \sum_{t \neq s} d_t)`.
 
     References
     ----------
     Lin et al. 2026, The identity trap in EEG foundation models, arXiv:2606.06647, introduced this
-    analysis. There, the erasure is fitted on the windows of all subjects.
+    analysis. In their analysis, the erasure is fitted on the windows of all subjects.
 
     Examples
     --------
@@ -342,9 +347,9 @@ def audit_subjects(
     n_subjects = rows.groupby("class")["subject"].nunique()
     if len(n_subjects) < 2 or n_subjects.min() < 2:
         raise ValueError(
-            "audit_subjects requires at least 2 classes and at least 2 subjects per class, got "
-            f"{len(n_subjects)} classes with at least {n_subjects.min()} subjects each. Add "
-            "subjects or classes."
+            "audit_subjects requires at least 2 classes and at least 2 subjects per class. Number "
+            f"of classes: {len(n_subjects)}. Smallest number of subjects of a class: "
+            f"{n_subjects.min()}. Add subjects or classes."
         )
     features_by_name = features if isinstance(features, Mapping) else {"features": features}
     table_rows = []
@@ -362,8 +367,9 @@ def _audit_rows(X: np.ndarray, rows: pd.DataFrame, n_permutations: int) -> Itera
         X, groups, rows["recording"], classes, n_permutations=n_permutations
     )
     yield _permutation_row("subject", EXPLAINED, "nothing", explained_variance(X, groups), permuted)
-    # Permute the labels of blocks of consecutive windows of one class: within recordings, within
-    # subjects if each recording has one class, or between subjects if each subject has one class.
+    # Permute the classes of blocks of consecutive windows of one class: within recordings; within
+    # subjects, if a recording has one class only; or between subjects, if each subject has one
+    # class only.
     by_recording, by_subject = (rows.groupby(unit)["class"] for unit in ("recording", "subject"))
     varies = by_subject.nunique().max() > 1
     blocks = rows[["recording", "class"]].diff().ne(0).any(axis=1).cumsum() - 1
@@ -426,7 +432,8 @@ def accuracies(
     folds : iterable of (ndarray, ndarray)
         Training and test rows.
     erased : ndarray, shape (n,) | None
-        Labels to remove with :class:`LinearErasure`, which is fitted on the training rows.
+        Labels, such as subjects, whose information is removed with :class:`LinearErasure`, fitted
+        on the training rows. If None, nothing is removed.
 
     Returns
     -------
@@ -488,13 +495,13 @@ def _scaled(X: Any) -> np.ndarray:
 
 
 def _sums(X: np.ndarray, codes: np.ndarray, n_codes: int | None = None) -> np.ndarray:
-    """Return the sum of the rows with each code."""
+    """Return the sum of the rows with the same code, for each code."""
     shape = (n_codes or codes.max() + 1, len(X))
     return csr_array((np.ones(len(X)), (codes, np.arange(len(X)))), shape=shape) @ X
 
 
 def _explained_proportion(sums: np.ndarray, sizes: np.ndarray, codes: np.ndarray) -> float:
-    """Return the variance explained by labels of blocks, from sums of scaled features per block."""
+    """Return the proportion of variance explained by block labels, from feature sums per block."""
     squares = (_sums(sums, codes) ** 2).sum(axis=1) / np.bincount(codes, sizes)
     return float(squares.sum() / max(1, sums.shape[1]))
 
@@ -502,7 +509,7 @@ def _explained_proportion(sums: np.ndarray, sizes: np.ndarray, codes: np.ndarray
 def _cosines(
     sums: np.ndarray, sizes: np.ndarray, subjects: np.ndarray, classes: np.ndarray
 ) -> np.ndarray:
-    """Return the cosine between each subject's class direction and that of all other subjects.
+    """Return the cosine between the direction of each subject and that of all other subjects.
 
     Only subjects with all classes are included.
     """

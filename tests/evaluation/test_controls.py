@@ -258,7 +258,7 @@ def test_data_leakage_is_significant_after_correction(chance_p, is_leak):
     rows = [gain_of("labels", 0.0, 0.0, 1.0, 1.0, chance_p=p) | score for p in chance_p]
     text = describe_controls(pd.DataFrame(rows))
     assert ("leakage" in text) == is_leak
-    assert text.count("A with 4 training subjects") == is_leak
+    assert text.count("A with n_train_subjects=4") == is_leak
     unknown = pd.DataFrame(rows).assign(chance_p=np.nan)
     assert "0 of 0 tested scores" in describe_controls(unknown)
 

@@ -107,7 +107,7 @@ def with_row(values):
 @pytest.mark.parametrize(
     ("probabilities", "classes", "message"),
     [
-        (None, None, r"auroc.* probabilities="),
+        (None, None, r"auroc.* argument probabilities"),
         (PROBABILITIES, ["N1", "W"], r"\(200, 2\).* \(200, 3\)"),
         (with_row([np.nan, np.nan, np.nan]), CLASSES, r"Row 7 .* nan"),
         (with_row([2.5, -1.5, 0]), CLASSES, r"Row 7 .*-1.5.*predict_proba"),  # logits, sum 1

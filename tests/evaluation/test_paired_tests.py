@@ -205,7 +205,7 @@ def test_the_corrected_p_value_decides_what_is_significant():
     assert ", not significant, minimum" in second
     assert third.startswith("kappa between B and C: ")
     assert ", significant (" in third
-    assert "Up to 2 subjects per pair" in third
+    assert "at most 2 for a pair of methods" in third
     untested = describe_differences(tests.assign(p_holm=np.nan))
     assert "between A and B: not tested (3 subjects" in untested
 
@@ -295,7 +295,7 @@ def test_power_of_several_pairs_and_designs():
     assert result["n_subjects"].tolist() == [6, 6, 20, 20] * 2
     assert result["n_draws"].tolist() == [4, 8] * 4
     assert result["sd_pretraining"].isna().tolist() == [False] * 4 + [True] * 4
-    with pytest.raises(ValueError, match="B and C have scores of 6 subjects and 1 seeds"):
+    with pytest.raises(ValueError, match="B and C: n_subjects=6, n_draws=1"):
         power(table(B=b[:1], C=c))
     scores["subject"] += 10 * scores["seed"]
     with pytest.raises(ValueError, match="same 2 or more seeds"):

@@ -98,7 +98,7 @@ def test_damaged_and_edited_folds_and_those_of_others_are_run_again(nights, log_
 def test_a_failed_fit_is_named_and_finished_folds_are_saved(nights, log_folder, tmp_path):
     (log_folder / "fail").write_text("4")
     methods = {"A": LoggingClassifier(log_folder)}
-    message = "A on nights, subject 2, 3 training subjects, seed 1 .* 3 of 8 .*out"
+    message = "A on nights, subject 2, n_train_subjects=3, seed=1 .* 3 of 8 .*out"
     with pytest.raises(FoldError, match=message) as caught:
         run(nights, log_folder, estimators=methods, dataset="nights", out=tmp_path / "out")
     error = pickle.loads(pickle.dumps(caught.value))  # as in a process of the user
@@ -175,7 +175,7 @@ def test_backends_that_return_all_results_at_the_end_give_the_same_table(nights,
 
 def test_undefined_scores_are_nan_with_a_warning(nights, log_folder, tmp_path):
     awake = with_subject(nights, 3, target=0)
-    with pytest.warns(UserWarning, match=r"2 scores .* kappa of subject 3"):
+    with pytest.warns(UserWarning, match=r"2 of .* scores .* kappa of subject 3"):
         scores = run(awake, log_folder, seeds=[0], out=tmp_path / "out")
     kappa = scores[scores["metric"] == "kappa"].set_index("subject")["value"]
     assert kappa.isna().groupby(level=0).any().to_dict() == {1: False, 2: False, 3: True, 4: False}

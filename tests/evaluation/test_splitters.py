@@ -104,7 +104,7 @@ def test_the_splitter_works_with_scikit_learn(splitter):
 
 
 def test_groups_are_needed():
-    with pytest.raises(ValueError, match="groups is None"):
+    with pytest.raises(ValueError, match="groups is required"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), np.zeros(4)))
     with pytest.raises(ValueError, match="test subjects are 5"):
         next(LeaveOneSubjectOut().split(np.zeros((4, 1)), groups=[5] * 4))
@@ -146,10 +146,10 @@ def test_labeled_minutes_are_the_first_of_a_subject(nights):
     result = pairs(LabeledWindows(minutes=[0, 1.5], gap=0, test_subjects=[2]), y, groups, X)
     assert [sorted({*train} & {*range(24, 48)}) for train, _ in result] == [[], [24, 25, 26]]
     assert [test for _, test in result] == [[*range(27, 48)]] * 2
-    with pytest.raises(ValueError, match="minutes requires windows with a sampling rate"):
+    with pytest.raises(ValueError, match="minutes"):
         pairs(LabeledWindows(minutes=[1]))
     unknown = replace(X, table=X.table.assign(start=-1, stop=-1))
-    with pytest.raises(ValueError, match="and times"):
+    with pytest.raises(ValueError, match="minutes"):
         pairs(LabeledWindows(minutes=[1]), y, groups, unknown)
 
 
@@ -207,7 +207,7 @@ def test_overlapping_windows_raise(nights):
     )
     parts = [EEGWindowsDataset(ds.raw, half, ds.description), nights.datasets[1]]
     X, y, groups = as_sklearn(BaseConcatDataset(parts))
-    with pytest.raises(ValueError, match="overlap in time with gap=0"):
+    with pytest.raises(ValueError, match="gap=0"):
         pairs(WithinSubject(2, gap=0), y, groups, X)
     assert pairs(WithinSubject(2, gap=1), y, groups, X)
 
@@ -344,7 +344,7 @@ def test_test_subjects_are_given_or_those_of_split_test(nights):
     with pytest.raises(ValueError, match=r"no test subjects in dataset nights.* test_subjects"):
         subjects_of_folds(nights)
     both = [*split.datasets, *with_subject(split, 3, split="train").datasets[2:3]]
-    with pytest.raises(ValueError, match=r"3 .* 'test'"):
+    with pytest.raises(ValueError, match=r"'test'.*: 3\)"):
         subjects_of_folds(BaseConcatDataset(both))
 
 
@@ -356,7 +356,7 @@ def test_subjects_without_labels_are_trained_on_but_not_counted(nights):
     assert fold.pooled
     folds = folds_of(corpus, LabeledWindows([0, 1], test_subjects=[4]))
     assert [fold.n_train_subjects for fold in folds] == [2, 2]
-    with pytest.raises(ValueError, match="subjects 2 have no labeled windows"):
+    with pytest.raises(ValueError, match=r"labeled windows.*: 2"):
         folds_of(corpus, LabeledSubjects(test_subjects=[1, 2]))
 
 

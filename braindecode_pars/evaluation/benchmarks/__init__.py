@@ -1,1 +1,1 @@
-"""Protocols of other benchmarks, and exports to other benchmarks."""
+"""Evaluation protocols of other benchmarks, and export of embeddings to other benchmarks."""

@@ -1,4 +1,4 @@
-"""Export of embeddings to a folder that NeuroAtlas reads: arrays and JSON files, no pickle."""
+"""Export embeddings to a folder that the benchmark NeuroAtlas reads, as arrays and JSON files."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from braindecode_pars.windows.labels import classes_and_codes, labels_of
 
 
 def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
-    """Export embeddings of windows, with labels and subjects, for other benchmarks.
+    """Export embeddings of windows, with labels and subjects, for the benchmark NeuroAtlas.
 
     The folder has the format of the embedding cache of NeuroAtlas (package ``neuroatlas-bench``),
     so that NeuroAtlas can train its probes on the embeddings of any encoder or transformer.
@@ -24,29 +24,31 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     Parameters
     ----------
     encoder : str | path | PARSEmbedder | transformer
-        Name of a bundled encoder, such as ``"small"``, or folder of a saved encoder, which are
-        passed to :class:`~braindecode_pars.PARSEmbedder`; or any fitted transformer of windows.
+        One of the following: the name of a bundled encoder, such as ``"small"``, or the folder of a
+        saved encoder, for which a :class:`~braindecode_pars.PARSEmbedder` is created; or a fitted
+        PARSEmbedder or other transformer of windows.
     windows : windows
-        Windows of any type that ``fit`` accepts, with the subject of every window.
+        Windows of any type that the estimators accept in ``fit``, with the subject of every window.
     folder : path
-        New or empty folder. NeuroAtlas searches for folders ``ROOT/DATASET/ENCODER/all/NAME``; you
-        can choose the names in capitals.
+        New or empty folder. NeuroAtlas searches for folders with the path
+        ``ROOT/DATASET/ENCODER/all/NAME``, in which you can choose the names in capitals.
 
     Returns
     -------
     Path
-        The folder. Nothing is written if an error occurs before. It contains:
+        The folder. If an error occurs, nothing is written. The folder contains:
 
         - ``features.npy``: output of the transformer, shape (n_windows, n_features), in the order
           of the windows;
-        - ``labels.npy``: labels, shape (n_windows,). A class that is not a number is encoded as its
-          index among the sorted classes. Unlabeled windows have -1;
+        - ``labels.npy``: labels, shape (n_windows,). If labels are not numbers, a label is encoded
+          as its index among the sorted classes. Unlabeled windows have the label -1;
         - ``items.json``: one entry per window, with null for unknown values: ``subject_id`` (with
           the corpus, if it is known), ``recording_id``, ``session_id``, ``epoch_index``,
-          ``window_start_s`` (in seconds) and ``label``. ``epoch_index`` is the number of the window
-          in its recording, ordered by start. If starts are unknown, the windows keep their order;
-        - ``metadata.json``: name of the encoder (``checkpoint_id``), preprocessing
-          (``filter_provenance``), and names of the classes.
+          ``window_start_s`` (in seconds) and ``label``. ``epoch_index`` is the index of the window
+          in its recording, in the order of start times or, if start times are unknown, in the order
+          of the windows;
+        - ``metadata.json``: name of the encoder (``checkpoint_id``), preprocessing of the windows
+          (``filter_provenance``), and names of the classes (``label_names``).
 
     Raises
     ------
@@ -83,7 +85,7 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     if isinstance(encoder, str | Path):
         name = Path(encoder).name
         transformer = PARSEmbedder(encoder=encoder, verbose=0).fit(windows)  # trains nothing
-    transformers.subject_numbers(windows, 1, "export_embeddings")  # raises if one is unknown
+    transformers.subject_numbers(windows, 1, "export_embeddings")  # checks subjects
     names = dict(zip(windows.groups, windows.corpus_subjects, strict=True))
     leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(transformer, names)])
     features = check_array(transformer.transform(windows))
@@ -101,7 +103,7 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
             "subject_id": windows.corpus_subjects.astype(str),
             "recording_id": windows.table["recording"].to_numpy().astype(str),
             "session_id": windows.column("session"),
-            # Unknown starts are equal, so their ranks are the order of the windows.
+            # All unknown starts are equal, so the ranks follow the order of the windows.
             "epoch_index": rows.rank(method="first").to_numpy(int) - 1,
             "window_start_s": np.where(start < 0, np.nan, start / windows.column("sfreq")),
             "label": labels,

@@ -1,4 +1,4 @@
-"""NeuroAtlas: linear probes with leave-one-subject-out cross-validation, as for EEGMAT.
+"""Benchmark NeuroAtlas: linear probes with leave-one-subject-out cross-validation, as for EEGMAT.
 
 The functions compute the same splits and scores as the benchmark ``bci_cognitive`` of the package
 neuroatlas-bench 0.1.1 (Kontras et al. 2026, arXiv 2605.14698). That package is not imported, and
@@ -24,30 +24,33 @@ from braindecode_pars.evaluation.splitting import in_order
 from braindecode_pars.windows import convert
 from braindecode_pars.windows.labels import training_classes, where_labeled
 
-#: Arguments of ``datasets.eegmat.load`` for the preprocessing of NeuroAtlas with its default band,
-#: 4 to 40 Hz.
+#: Arguments of ``datasets.eegmat.load`` that reproduce the preprocessing of NeuroAtlas with its
+#: default frequency band, 4 to 40 Hz.
 EEGMAT: dict[str, Any] = dict(
     sfreq=128.0, low=4.0, high=40.0, mains=50.0, reference="average", window_seconds=4.0
 )
-#: Values of C that are searched.
+#: Values of C (inverse regularization strength) from which one is selected.
 GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 
 
 @dataclass(eq=False, repr=False)
 class NeuroAtlasProbe(LabelPredictor):
-    """Linear probe of NeuroAtlas: logistic regression, with C selected on validation subjects.
+    """Linear probe of NeuroAtlas: logistic regression with C selected on validation subjects.
 
-    One tenth of the subjects of ``fit``, rounded up, are drawn as validation subjects, always with
-    the same seed. The features of the other subjects are standardized and classified by logistic
-    regression without class weights, for each C of :data:`GRID`. The smallest C with the highest
-    Cohen's kappa on the validation subjects is used, without refitting.
+    One tenth of the subjects, rounded up, are selected at random as validation subjects, always
+    with the same seed. For each value of C (inverse regularization strength) in :data:`GRID`, a
+    logistic regression without class weights is fitted on the standardized features of all other
+    subjects. The classifier with the highest Cohen's kappa on the validation subjects is used,
+    without refitting it on all subjects; if several values of C have the same kappa, the smallest C
+    is used.
 
     Parameters
     ----------
     transformer : transformer
-        Required: a transformer of windows, such as :class:`~braindecode_pars.PARSEmbedder` with
-        ``pooling="mean"``, or :class:`~braindecode_pars.evaluation.LogBandPower`. A clone is fitted
-        on the subjects that are not validation subjects.
+        Required. Transformer of windows that computes the features, such as
+        :class:`~braindecode_pars.PARSEmbedder` with ``pooling="mean"``, or
+        :class:`~braindecode_pars.evaluation.LogBandPower`. A clone of the transformer is fitted on
+        the subjects that are not validation subjects.
     unlabeled_label : hashable | None
         Label of unlabeled windows, which are not used; see
         :class:`~braindecode_pars.PARSClassifier`.
@@ -59,7 +62,8 @@ class NeuroAtlasProbe(LabelPredictor):
     transformer_ : transformer
         Fitted transformer.
     classifier_ : Pipeline
-        StandardScaler and logistic regression. Its classes are indices into ``classes_``.
+        StandardScaler and logistic regression. The classes of this pipeline are indices into
+        ``classes_``.
     C_ : float
         Selected C.
     validation_subjects_ : list
@@ -92,7 +96,8 @@ class NeuroAtlasProbe(LabelPredictor):
         X : windows
             Labeled windows of at least two subjects.
         y, groups : array-like, shape (n_windows,) | None
-            Label and subject of each window. If None, those of the dataset are used.
+            Label and subject of each window. If None, the labels and subjects of the dataset are
+            used.
 
         Returns
         -------
@@ -108,9 +113,9 @@ class NeuroAtlasProbe(LabelPredictor):
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, y, groups)
         windows = windows[where_labeled(windows, self.unlabeled_label)]
-        transformers.subject_numbers(windows, 1, type(self).__name__)  # raises if one is unknown
+        transformers.subject_numbers(windows, 1, type(self).__name__)  # checks subjects
         subjects = pd.Series(windows.groups)
-        # The draw depends on the order of the subjects.
+        # The random selection depends on the order of the subjects.
         names = in_order(subjects.unique().tolist())
         _, valid = train_test_split(names, test_size=0.1, random_state=42)
         is_valid = subjects.isin(valid).to_numpy()
@@ -121,7 +126,7 @@ class NeuroAtlasProbe(LabelPredictor):
             held_out = self.transformer_.transform(windows[is_valid])
             fits = [logistic_regression(C, None).fit(features, codes[~is_valid]) for C in GRID]
             kappas = [cohen_kappa_score(codes[is_valid], clf.predict(held_out)) for clf in fits]
-            # The first of equal values. Kappa is NaN if all windows are of one class.
+            # Select the first of equal values. Kappa is NaN if all windows are of one class.
             best = int(np.argmax(np.nan_to_num(kappas, nan=-np.inf)))
             self.classifier_, self.C_ = fits[best], GRID[best]
             self.validation_subjects_ = valid
@@ -140,7 +145,7 @@ def neuroatlas_scores(
     seeds: Sequence[int] = (0,),
     verbose: int = 1,
 ) -> pd.DataFrame:
-    """Score features by the leave-one-subject-out protocol of NeuroAtlas.
+    """Score features with the leave-one-subject-out protocol of NeuroAtlas.
 
     Each subject is tested in turn. Of the other subjects, one tenth (rounded up) are validation
     subjects, on which the regularization is selected, and all others are training subjects; see
@@ -151,16 +156,16 @@ def neuroatlas_scores(
     methods : dict of str to transformer
         Transformers of windows by method name, such as frozen encoders or hand-crafted features.
     windows_ds : BaseConcatDataset
-        Labeled windows with ``subject`` in the descriptions, for example of
+        Labeled windows with ``subject`` in the descriptions, for example from
         ``datasets.eegmat.load(folder, **EEGMAT)``.
     test_subjects, seeds, verbose
-        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The seeds are those of
-        random encoders and of pretraining in ``fit``; the splits do not depend on them.
+        As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The seeds are used for
+        random encoders and for pretraining in ``fit``; the splits do not depend on the seeds.
 
     Returns
     -------
     pandas.DataFrame
-        Kappa and balanced accuracy, as from
+        Kappa and balanced accuracy, in the format of
         :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The number of training subjects
         includes the validation subjects.
 
@@ -200,7 +205,7 @@ def neuroatlas_scores(
 
 
 def neuroatlas_summary(scores: pd.DataFrame, metric: str = "balanced_accuracy") -> pd.DataFrame:
-    """Summarize scores as NeuroAtlas: mean and population standard deviation over subjects.
+    """Summarize scores as NeuroAtlas does: mean and population standard deviation over subjects.
 
     Parameters
     ----------
@@ -213,7 +218,8 @@ def neuroatlas_summary(scores: pd.DataFrame, metric: str = "balanced_accuracy") 
     -------
     pandas.DataFrame
         One row per dataset and method, with the columns ``dataset``, ``method``, ``mean``, ``sd``
-        (divided by the number of subjects, not by this number minus 1) and ``n_subjects``.
+        (population standard deviation: divided by the number of subjects, not by this number minus
+        1) and ``n_subjects``.
 
     Examples
     --------
