@@ -277,7 +277,9 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         codes, folds = windows.labels, linear_probe.folds_by_subject(windows.groups, windows.labels)
         self.views_, self.prior_strength_ = {}, {}
         for name, values in features.items():
-            clf = linear_probe.fit_logistic(self, values, codes, self.classes_, folds)
+            clf = linear_probe.fit_logistic(
+                values, codes, folds, self.C, self.class_weight, self.classes_
+            )
             self.views_[name] = clf
             self.prior_strength_[name] = self.prior_strength or new_subject.chosen_strength(
                 clf, values, windows, folds

@@ -164,7 +164,9 @@ class LinearProbe(windows_classifier.LabelPredictor):
                 lda = LinearDiscriminantAnalysis("lsqr", shrinkage="auto", priors=priors)
                 self.classifier_ = make_pipeline(StandardScaler(), lda).fit(features, codes)
             else:
-                self.classifier_ = fit_logistic(self, features, codes, classes, folds)
+                self.classifier_ = fit_logistic(
+                    features, codes, folds, self.C, self.class_weight, classes
+                )
                 self.C_ = float(self.classifier_[-1].C)
             self.prior_strength_ = self.prior_strength or new_subject.chosen_strength(
                 self.classifier_, features, windows, folds
@@ -245,35 +247,37 @@ def folds_by_subject(
 
 
 def fit_logistic(
-    estimator: Any,
     features: np.ndarray,
     codes: np.ndarray,
-    classes: np.ndarray,
     folds: list[tuple[np.ndarray, np.ndarray]],
+    C: float | None,
+    class_weight: Any,
+    classes: np.ndarray,
 ) -> Pipeline:
-    """Fit StandardScaler and logistic regression with the parameters of an estimator.
+    """Fit StandardScaler and logistic regression, and select C if it is None.
 
     Parameters
     ----------
-    estimator : estimator
-        Estimator with the parameters ``C`` and ``class_weight``. If ``C`` is None, the value of C
-        with the lowest mean log loss over the folds is used.
     features : ndarray, shape (n_windows, n_features)
         Features of the training windows.
     codes : ndarray of int, shape (n_windows,)
         Class index of each window.
-    classes : ndarray, shape (n_classes,)
-        Label of each class, used if ``class_weight`` is a dict.
     folds : list of tuple
         Indices of the training and the held-out windows of each fold. If the list is empty and
         ``C`` is None, 0.01 is used.
+    C : float | None
+        Inverse regularization strength. If None, the value with the lowest mean log loss over the
+        folds is used.
+    class_weight : "balanced" | dict | None
+        Class weights; a dict has the labels as keys.
+    classes : ndarray, shape (n_classes,)
+        Label of each class, used if ``class_weight`` is a dict.
     """
-    class_weight: Any = estimator.class_weight
     if isinstance(class_weight, dict):  # convert weights by label to weights by class index
         weights: Any = cross_entropy_weights(codes, classes, class_weight)
         class_weight = dict(enumerate(weights.tolist()))
-    clf = logistic_regression(estimator.C or DEFAULT_C, class_weight)
-    if estimator.C is not None or not folds:
+    clf = logistic_regression(C or DEFAULT_C, class_weight)
+    if C is not None or not folds:
         return clf.fit(features, codes)
 
     def negative_loss(fitted: Pipeline, X: np.ndarray, y: np.ndarray) -> float:

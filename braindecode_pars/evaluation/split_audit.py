@@ -264,11 +264,10 @@ def _leaks(windows: pd.DataFrame, signals: Windows | None) -> Iterator[Finding]:
 def _has_one_class_per_recording(windows: pd.DataFrame) -> bool:
     """Return whether each recording has one class only, and this is unlikely by chance."""
     labeled = windows.dropna(subset=["class", "start"])
-    of_recording = labeled.groupby("recording")["class"]
     shares = windows["class"].value_counts(normalize=True)
     # Probability that all windows of each recording have the same class, if classes are random
-    p = of_recording.size().map(lambda n: (shares**n).sum()).prod()
-    return p < ALPHA["class_by_recording"] and (of_recording.nunique() == 1).all()
+    p = labeled.groupby("recording").size().map(lambda n: (shares**n).sum()).prod()
+    return p < ALPHA["class_by_recording"] and confounds.has_one_class_per_recording(labeled)
 
 
 def _confounds(windows: pd.DataFrame) -> Iterator[Finding]:

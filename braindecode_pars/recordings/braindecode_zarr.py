@@ -16,10 +16,6 @@ from braindecode.datasets import BaseConcatDataset
 
 from braindecode_pars._common import names
 
-#: Preprocessing step with an unknown effect. If no step is stored with a dataset, braindecode_pars
-#: assumes that the signals were not preprocessed.
-_UNKNOWN: tuple[str, dict] = ("unknown", {})
-
 
 def is_zarr(folder: Path) -> bool:
     """Return whether a folder is a dataset that braindecode wrote in Zarr format."""
@@ -59,7 +55,8 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
     if folder.exists():
         raise FileExistsError(f"{folder} already exists. Pass a folder that does not exist yet.")
     for part in dataset.datasets:
-        part.raw_preproc_kwargs = [_UNKNOWN]
+        # A step with an unknown effect, because signals without steps count as not preprocessed
+        part.raw_preproc_kwargs = [("unknown", {})]
         table = getattr(part, "metadata", pd.DataFrame(columns=["target"]))
         labels = table[["target"]].reset_index(drop=True)
         read = pd.read_csv(io.StringIO(labels.to_csv(index=False)))
