@@ -21,7 +21,8 @@ _IMPROVED = (
 )
 _SIGNIFICANT = (_SCORES, _DIFFERENCE, _IMPROVED)
 _DETECTABLE = (
-    "The minimum detectable difference, which the test detects with 80 % power, is {detectable}."
+    "The minimum detectable difference is {detectable}: the test detects a true difference of this "
+    "size with 80 % power."
 )
 _IN_ADVANCE = "The baseline, {reference}, was specified in advance."
 #: Headline and further sentences for each outcome of the primary comparison.
