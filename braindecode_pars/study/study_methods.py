@@ -199,7 +199,7 @@ def _step(
 
 
 def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
-    """Yield the steps that compare a pretraining with its sham pretraining.
+    """Yield the steps that compare pretraining with sham pretraining.
 
     Each step has one seed and one fold. In the group "primary", a random encoder is also compared.
     """
