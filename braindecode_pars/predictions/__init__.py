@@ -1,7 +1,8 @@
 """Predictions of continuous recordings, and their conversion and evaluation.
 
-The table of predictions from ``predict_raw`` can be converted to annotations, BIDS events or sleep
-statistics, and compared with the labels of an expert.
+``predict_raw`` of a fitted classifier returns a table of predictions. The functions of this module
+convert this table to annotations, BIDS events or sleep statistics, and compare it with the labels
+of an expert.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

@@ -1,4 +1,4 @@
-"""Adapt a classifier to a recording before the recording is predicted."""
+"""Adapt a classifier to a new recording before predicting this recording."""
 
 from pathlib import Path
 from typing import Any
@@ -19,25 +19,26 @@ from braindecode_pars.recordings import label_files, readers
 def adapted_to(clf: Any, file: Path, *, rescale: bool) -> tuple[Any, str]:
     """Return a classifier adapted to one recording, and a description of the windows used.
 
-    If the recording has annotations of at least two classes, the classifier is calibrated with
-    these labels. Otherwise, only the mean of the features is adapted, as in
-    ``FewLabelsClassifier.adapt`` without labels.
+    If the recording has annotations with at least two of the classes of the classifier, the
+    classifier is calibrated with the annotated windows. Otherwise, only the mean of the features is
+    adapted to the recording, as ``FewLabelsClassifier.adapt`` does without labels.
 
     Parameters
     ----------
     clf : fitted classifier
-        Classifier with a method ``adapt``.
+        Classifier that has a method ``adapt``.
     file : Path
-        The recording.
+        File of the recording.
     rescale : bool
-        As in ``predict_raw``.
+        Whether to rescale the signals to the amplitude of the training data, as in ``predict_raw``.
 
     Returns
     -------
     adapted : fitted classifier
         Copy of the classifier for this recording.
     basis : str
-        Description of the windows that were used, with the number of labeled windows per class.
+        Phrase that describes the windows to which the classifier was adapted, such as "its
+        unlabeled windows". For labeled windows, it contains the number of windows per class.
     """
     raw, name = readers.open_recording(file)
     recording, length = prepare_recording(raw, name, clf), clf.n_times_
@@ -48,7 +49,7 @@ def adapted_to(clf: Any, file: Path, *, rescale: bool) -> tuple[Any, str]:
     texts = annotations.description.tolist()
     start = np.rint(annotations.onset * recording.sfreq).astype(int)
     stop = np.rint((annotations.onset + annotations.duration) * recording.sfreq).astype(int)
-    # A label without a duration applies to the window that starts at its onset, as in fit.
+    # As in fit, an annotation without a duration labels the window that starts at its onset.
     is_mark = (annotations.duration == 0) & np.isin(texts, [*code_of]) & (start >= 0)
     stop = np.where(is_mark, start + length, stop)
     marks = start[is_mark & (stop <= recording.signals.shape[1])]

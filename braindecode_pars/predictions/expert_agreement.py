@@ -1,6 +1,7 @@
 """Agreement of predictions with an expert: kappa, confusion matrix and sleep statistics.
 
-Over several nights, the bias and the limits of agreement of each sleep statistic are computed.
+For several nights, the bias (mean difference between predictions and expert) and the limits of
+agreement are computed for each sleep statistic.
 """
 
 from collections.abc import Mapping
@@ -25,75 +26,86 @@ from braindecode_pars._common.sleep_stages import (
 from braindecode_pars.predictions.night import check_predictions, classes_of, sleep_statistics
 from braindecode_pars.recordings import label_files, readers
 
-#: Number of nights below which no limits of agreement are computed.
+#: Minimum number of nights for which limits of agreement are computed.
 MIN_NIGHTS = 3
 
 
 def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]:
     """Compare the predictions of one or several recordings with the labels of an expert.
 
-    The expert label of a window is the label at its center. Windows without an expert label or a
-    prediction are ignored. Sleep stages that the model cannot predict are errors: for a model with
-    the classes wake and N3, each window of N2 is an error.
+    The expert label of a window is the label at the center of the window. Windows without an expert
+    label, and windows without a prediction, are ignored. Windows in a sleep stage that the model
+    cannot predict count as errors: if the classes of the model are wake and N3, every window that
+    the expert labeled N2 is an error.
 
     Parameters
     ----------
     frame : DataFrame | mapping of DataFrame
-        Predictions of one recording, as from ``predict_raw``; or of several nights, as a mapping
-        with the names of the nights as keys.
-    expert : path | Annotations | mapping of them
+        Predictions of one recording, as returned by ``predict_raw`` of a classifier. For several
+        nights, a mapping from the name of each night to its predictions.
+    expert : path | Annotations | mapping of str to path or Annotations
         Labels of the expert:
 
-        - path: File of the recording. The labels are read from its annotations, or from a BIDS
-          ``_events.tsv`` or a hypnogram in the same folder.
-        - Annotations: Labels with onsets in seconds from the first sample of the recording, such as
+        - path: The labels are read from the file of the recording, or from a BIDS ``_events.tsv``
+          or a hypnogram in the same folder.
+        - Annotations: The onsets must be in seconds from the first sample of the recording. For
+          stages of consecutive windows of 30 s, pass
           ``mne.Annotations(30 * np.arange(len(stages)), 30, stages)``.
-        - mapping: Labels of several nights, as in ``frame``.
+        - mapping: For several nights, a mapping from the name of each night to its path or
+          Annotations. The names must be the same as in ``frame``.
 
-        A label without a duration lasts one window. If the classes of the model are sleep stages,
-        labels may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`). Stages
-        that are part of a class are converted to this class: stage 4, for example, to N3. For other
-        classes, labels must be the class names.
+        A label without a duration applies to the length of one window. If the classes of the model
+        are sleep stages, labels may have any usual spelling
+        (:func:`~braindecode_pars.predictions.stage_of`), and stages that are included in a class of
+        the model are converted to this class; for example, stage 4 is converted to N3. If the
+        classes are not sleep stages, labels must be spelled like the class names.
 
     Returns
     -------
     kappa : float | Series
-        Cohen's kappa; a Series with one value per night if several nights were passed.
+        Cohen's kappa. If several nights were passed, a Series with one value per night.
     confusion : DataFrame
-        Number of windows by expert label (rows) and predicted label (columns), over all nights.
+        Number of windows by expert label (rows) and predicted label (columns), summed over nights.
     statistics : DataFrame
-        Sleep statistics (rows) of the predictions and of the expert labels (columns ``predicted``
-        and ``expert``), see :func:`~braindecode_pars.predictions.sleep_statistics`. Empty if the
-        classes of the model are not sleep stages. Windows that the model or the expert did not
-        score count as unscored in both columns. If several nights were passed,
-        ``statistics["predicted"]`` and ``statistics["expert"]`` have one column per night, and
-        ``statistics["limits"]`` has the columns:
+        Sleep statistics such as the total sleep time (rows), computed by
+        :func:`~braindecode_pars.predictions.sleep_statistics` from the predictions (column
+        ``predicted``) and from the expert labels (column ``expert``). Windows that are not scored
+        by both the model and the expert count as unscored in both columns. The table is empty if
+        the classes of the model are not sleep stages.
 
-        - ``n_nights``: number of nights in which both values are defined;
-        - ``bias``: mean of the differences, predicted minus expert;
+        If several nights were passed, ``statistics["predicted"]`` and ``statistics["expert"]`` have
+        one column per night, and ``statistics["limits"]`` has the columns:
+
+        - ``n_nights``: number of nights for which both the predicted and the expert value are
+          defined;
+        - ``bias``: mean over nights of the difference, predicted minus expert;
         - ``lower_limit``, ``upper_limit``: 95 % limits of agreement, ``bias`` ± 1.96 standard
           deviations of the differences;
-        - ``bias_ci_low``, ``bias_ci_high``, and the same for both limits: 95 % confidence
-          intervals (t distribution).
+        - ``bias_ci_low``, ``bias_ci_high``, ``lower_limit_ci_low``, ``lower_limit_ci_high``,
+          ``upper_limit_ci_low``, ``upper_limit_ci_high``: 95 % confidence intervals of the bias and
+          of both limits (t distribution).
 
-        If fewer than three nights have both values, bias and limits are NaN.
+        If ``n_nights`` is less than three, the bias and the limits are NaN.
 
     Raises
     ------
     TypeError, ValueError
-        If ``frame`` is not a table of predictions. If the labels cannot be read. If no window has
-        both an expert label and a prediction. If ``frame`` and ``expert`` contain different nights.
+        If ``frame`` is not a table of predictions, if the expert labels cannot be read, if no
+        window has both an expert label and a prediction, or if ``frame`` and ``expert`` contain
+        different nights.
 
     Warns
     -----
     UserWarning
-        If annotations are not names of classes or sleep stages. The message lists them.
+        If annotations are neither names of classes nor sleep stages. These annotations are ignored,
+        and the message lists them.
 
     Notes
     -----
-    Confidence intervals treat nights as independent: pass one night per subject. If the differences
-    depend on the value itself, constant limits do not apply: plot them against the mean of both
-    values.
+    The confidence intervals assume that nights are independent, so pass one night per subject. The
+    limits of agreement assume that the differences do not depend on the size of the sleep
+    statistic. To check this, plot the difference of each night against the mean of the predicted
+    and the expert value.
 
     References
     ----------
@@ -128,7 +140,10 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     if not isinstance(frame, Mapping):
         return _agreement_of_night(frame, expert)
     if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
-        raise ValueError("frame and expert must be mappings with the same nights, at least one.")
+        raise ValueError(
+            "frame contains several nights, so frame and expert must be mappings with the same "
+            "nights as keys, and at least one night."
+        )
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)
     statistics = pd.concat(dict(zip(frame, tables, strict=True)), axis=1)
@@ -175,8 +190,9 @@ def _agreement_of_night(frame: Any, expert: Any) -> tuple[float, pd.DataFrame, p
     scored = pairs[is_scored]
     if scored.empty:
         raise ValueError(
-            "No window has both an expert label and a prediction. Check that both are of the same "
-            "recording, with onsets in seconds from the first sample."
+            "No window has both an expert label and a prediction. Check that the labels and the "
+            "predictions belong to the same recording, and that the onsets of both are in seconds "
+            "from the first sample of the recording."
         )
     names = [*set(scored.to_numpy().ravel())]
     order = top_to_bottom(names) if is_sleep else sorted(names, key=classes.index)
@@ -191,10 +207,11 @@ def _agreement_of_night(frame: Any, expert: Any) -> tuple[float, pd.DataFrame, p
 def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     r"""Compute the bias and the 95 % limits of agreement of each sleep statistic over nights.
 
-    With the mean :math:`\bar d` and the sample standard deviation :math:`s` of the differences of
-    :math:`n` nights, the limits are :math:`\bar d \pm 1.96 s`. The standard errors are
-    :math:`s / \sqrt n` for the bias and :math:`\sqrt{3 s^2 / n}` for the limits. The confidence
-    intervals use the t distribution with :math:`n - 1` degrees of freedom.
+    Let :math:`\bar d` be the mean and :math:`s` the sample standard deviation of the differences
+    between predicted and expert values over :math:`n` nights. The bias is :math:`\bar d`, and the
+    limits of agreement are :math:`\bar d \pm 1.96 s`. The standard error of the bias is
+    :math:`s / \sqrt n`, and the standard error of each limit is :math:`\sqrt{3 s^2 / n}`. The
+    confidence intervals use the t distribution with :math:`n - 1` degrees of freedom.
 
     Parameters
     ----------
@@ -204,7 +221,7 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per sleep statistic; columns as described in
+        One row per sleep statistic. The columns are the columns of ``statistics["limits"]`` in
         :func:`~braindecode_pars.predictions.agreement`.
 
     References

@@ -1,9 +1,10 @@
 """Convert predictions of a recording to annotations, BIDS events or sleep statistics.
 
-All functions accept the table that ``predict_raw`` of a classifier returns. It has the columns
-``onset`` and ``duration`` in seconds, ``label``, ``probability_LABEL`` for each class, and
-``entropy``. To write a CSV file, use ``frame.to_csv("recording1.csv", index=False)``. Names of
-sleep stages are recognized in many spellings, and are ordered from wake to deep sleep.
+All functions accept the table that ``predict_raw`` of a classifier returns. This table has one row
+per window, and the columns ``onset`` and ``duration`` in seconds, ``label``, ``probability_LABEL``
+for each class, and ``entropy``. To write the table to a CSV file, use
+``frame.to_csv("recording1.csv", index=False)``. Names of sleep stages are recognized in many
+spellings, and are ordered from wake to deep sleep.
 """
 
 from pathlib import Path
@@ -26,7 +27,7 @@ from braindecode_pars._common.sleep_stages import (
 
 
 def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Check the columns and times of predictions, and return them with a default index.
+    """Check the columns and times of a table of predictions, and convert its labels to strings.
 
     Parameters
     ----------
@@ -36,9 +37,10 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows. Labels are strings, as in the column names; missing labels are None. Numbers
-        are also converted, because labels "0", "1", ... are read from CSV as integers, or as floats
-        if a label is missing.
+        The same rows with a default index. Labels are converted to strings, so that they match the
+        column names ``probability_LABEL``, and missing labels to None. Numeric labels are converted
+        as well, because labels such as "0" and "1" are read from CSV files as integers, or as
+        floats if a label is missing.
 
     Raises
     ------
@@ -54,8 +56,9 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     is_late = onset.iloc[1:].to_numpy() >= (onset + duration).iloc[:-1].to_numpy() - 1e-6
     if not (np.isfinite(onset).all() and (duration > 0).all() and is_late.all()):
         raise ValueError(
-            "The columns onset and duration must describe the windows of one recording in seconds: "
-            "sorted by a finite onset, with a positive duration, and without overlap."
+            "The table of predictions must have one row per window of a single recording: rows "
+            "sorted by onset, finite onsets and positive durations in seconds, and no overlap "
+            "between windows. Pass each recording separately, or sort or correct the rows."
         )
     classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
     texts = [
@@ -66,32 +69,34 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
-    """Return the classes with a column of probabilities; without such columns, the labels."""
+    """Return the classes with a column ``probability_LABEL``, or else the labels of the rows."""
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     classes = [name.removeprefix(tables.PROBABILITY) for name in columns]
     return classes or sorted({label for label in frame["label"] if not pd.isna(label)})
 
 
 def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Replace the raw predictions of a table by its smoothed predictions.
+    """Replace the raw predictions in a table with its smoothed predictions.
 
     Parameters
     ----------
     frame : DataFrame
-        Predictions of a recording, as from ``predict_raw`` with ``smooth=True``.
+        Predictions of a recording, as returned by ``predict_raw`` of a classifier with
+        ``smooth=True``.
 
     Returns
     -------
     DataFrame
-        Table with the same rows, which all functions for predictions accept. ``label``,
-        ``probability_LABEL`` and ``entropy`` are the values of the smoothed predictions.
+        Table with the same rows. The columns ``label``, ``probability_LABEL`` and ``entropy``
+        contain the smoothed predictions. All functions that accept a table of predictions also
+        accept this table.
 
     Raises
     ------
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If ``frame`` contains no smoothed predictions.
+        If ``frame`` contains no smoothed predictions (column ``label_smoothed``).
 
     Examples
     --------
@@ -114,15 +119,15 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
 def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotations:
     """Convert predictions to MNE annotations.
 
-    Adjacent windows with the same label become one annotation, as in the files of sleep corpora.
-    Annotations can be viewed with ``raw.plot()``, and divided into windows again with
-    :func:`mne.events_from_annotations` and ``chunk_duration``, or with the windowers of
-    braindecode. Windows that were not predicted have no annotation.
+    By default, adjacent windows with the same label become one annotation, as in the annotation
+    files of sleep corpora. Windows that were not predicted have no annotation. To view the
+    annotations, use ``raw.plot()``. To divide them into windows again, use
+    :func:`mne.events_from_annotations` with ``chunk_duration``, or the windowers of braindecode.
 
     Parameters
     ----------
     frame : DataFrame
-        Predictions of a recording, as from ``predict_raw``.
+        Predictions of a recording, as returned by ``predict_raw`` of a classifier.
     merge : bool
         Whether to merge adjacent windows with the same label. If False, each window has its own
         annotation.
@@ -131,11 +136,11 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
     -------
     mne.Annotations
         Annotations in seconds from the first sample of the recording (``orig_time=None``).
-        ``raw.set_annotations`` replaces the annotations of the recording. To add ``predicted`` to
-        existing annotations, use ``raw.annotations.append(predicted.onset + raw.first_time,
-        predicted.duration, predicted.description)``. Do not use ``raw.annotations + predicted``: if
-        the recording has a measurement date or was cropped, this raises an error or shifts the
-        predictions.
+        ``raw.set_annotations(predicted)`` replaces the annotations of the recording with
+        ``predicted``, the returned annotations. To add them to the existing annotations instead,
+        use ``raw.annotations.append(predicted.onset + raw.first_time, predicted.duration,
+        predicted.description)``. Do not use ``raw.annotations + predicted``: if the recording has a
+        measurement date or was cropped, this sum raises an error or shifts the predictions.
 
     Raises
     ------
@@ -169,26 +174,28 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
 def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write predictions as a BIDS events file, with a JSON file that describes its columns.
 
-    There is one row per window. The columns are ``onset`` and ``duration`` in seconds,
-    ``trial_type`` (predicted label), ``probability_LABEL`` for each class, and ``entropy``. Windows
-    that were not predicted are ``n/a``. In BIDS, predictions are derivatives: write them to the
-    folder ``derivatives`` of the dataset, with an entity ``desc``. The events of a human scorer are
-    then not replaced.
+    The events file has one row per window. Its columns are ``onset`` and ``duration`` in seconds,
+    ``trial_type`` (predicted label), ``probability_LABEL`` for each class, and ``entropy``. For
+    windows that were not predicted, the label, the probabilities and the entropy are ``n/a``.
+
+    In BIDS, predictions are derivatives. Write them to the folder ``derivatives`` of the dataset,
+    with an entity ``desc`` in the file name, so that they do not replace the events of a human
+    scorer.
 
     Parameters
     ----------
     frame : DataFrame
-        Predictions of a recording, as from ``predict_raw``.
+        Predictions of a recording, as returned by ``predict_raw`` of a classifier.
     path : path
-        File to write, such as ``sub-01/eeg/sub-01_task-sleep_desc-pars_events.tsv``. The JSON file
-        has the same name with the suffix ``.json``. Folders are created.
+        Events file to write, such as ``sub-01/eeg/sub-01_task-sleep_desc-pars_events.tsv``. The
+        JSON file has the same name, but ends with ``.json``. Missing folders are created.
     overwrite : bool
         Whether to replace existing files.
 
     Returns
     -------
     Path
-        The events file.
+        Path of the events file.
 
     Raises
     ------
@@ -199,7 +206,7 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     TypeError
         If ``frame`` is not a DataFrame.
     ValueError
-        If ``frame`` is not a table of predictions. If the file name does not end with
+        If ``frame`` is not a table of predictions, or if the file name does not end with
         ``_events.tsv``.
 
     References
@@ -226,7 +233,9 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
     """
     path = Path(path).expanduser()
     if not path.name.endswith("_events.tsv"):
-        raise ValueError(f"path must end with _events.tsv, got the file name {path.name}.")
+        raise ValueError(
+            f"The file name in path must end with _events.tsv, as BIDS requires, got {path.name}."
+        )
     rows = check_predictions(frame)
     descriptions = _descriptions(classes_of(rows))
     table = rows.rename(columns={"label": "trial_type"}).rename(columns=str)
@@ -244,27 +253,35 @@ def to_bids_events(frame: pd.DataFrame, path: str | Path, *, overwrite: bool = F
 
 
 def _descriptions(classes: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the BIDS description of each possible column."""
+    """Return the description of each column that an events file may have, as required by BIDS."""
     kind = "sleep stage" if are_stages(classes) else "class"
     levels = {name: f"{kind} {stage_of(name) or name}" for name in classes}
-    trial_type = "Predicted class of the window; n/a in gaps and in periods marked as bad."
-    entropy = "Entropy of the predicted probabilities; 0 if one class has a probability of 1."
+    trial_type = (
+        "Predicted class of the window. The value is n/a if the window was not predicted, because "
+        "it contains a gap or a period that is marked as bad."
+    )
+    entropy = (
+        "Entropy of the predicted class probabilities. The value is 0 if one class has a "
+        "probability of 1, and highest if all classes are equally probable."
+    )
     return {
         "onset": {
-            "Description": "Start of the window, from the first sample of the recording.",
+            "Description": "Start of the window, relative to the first sample of the recording.",
             "Units": "s",
         },
         "duration": {"Description": "Length of the window.", "Units": "s"},
         "trial_type": {"LongName": "Predicted class", "Description": trial_type, "Levels": levels},
         **{
-            f"{tables.PROBABILITY}{name}": {"Description": f"Probability of the class {name}."}
+            f"{tables.PROBABILITY}{name}": {
+                "Description": f"Predicted probability of the class {name}."
+            }
             for name in levels
         },
         "entropy": {"Description": entropy, "Units": "nat"},
     }
 
 
-#: Stages in each row of the statistics. Stages 3 and 4 of Rechtschaffen and Kales are N3.
+#: Stages that are summed in each sleep statistic. Stages 3 and 4 of Rechtschaffen and Kales are N3.
 _PARTS = {
     "N1": ("N1",),
     "N2": ("N2",),
@@ -282,51 +299,56 @@ def sleep_statistics(
     Parameters
     ----------
     stages : DataFrame | sequence of str, shape (n_windows,)
-        Predictions of a recording, as from ``predict_raw``, or the sleep stages of consecutive
-        windows, in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`).
+        Predictions of a recording, as returned by ``predict_raw`` of a classifier, or a sequence
+        with the sleep stages of consecutive windows. Stages may have any usual spelling
+        (:func:`~braindecode_pars.predictions.stage_of`).
 
-        The total duration is used as the time in bed, so crop the recording to the period between
-        lights off and lights on. None, NaN, "unscored", movement time, and periods without a row
-        count as unscored.
+        The total duration of all windows is used as the time in bed, so crop the recording to the
+        period between lights off and lights on. Windows with the stage None, NaN, "unscored" or
+        movement time, and gaps between the rows of a table, count as unscored.
     window_seconds : float
-        Length of a window in seconds, if ``stages`` is a sequence.
+        Length of a window in seconds. Used only if ``stages`` is a sequence.
 
     Returns
     -------
     dict of str to float
-        Durations and latencies in minutes, and percentages:
+        Durations and latencies are in minutes, and the values with ``%``, ``SE`` and ``SME`` in
+        percent:
 
-        - ``TIB``: time in bed, the total duration.
+        - ``TIB``: time in bed, that is, the total duration of all windows.
         - ``SPT``: sleep period time, from the start of the first to the end of the last window of
           sleep.
-        - ``WASO``: wake after sleep onset, the duration of wake in the sleep period.
-        - ``TST``: total sleep time, the duration of all sleep.
-        - ``WAKE``, ``N1``, ``N2``, ``N3``, ``REM``, ``NREM``, ``UNS``: duration of each stage, of
-          all NREM sleep, and of unscored windows.
-        - ``SOL``: sleep onset latency, the time before the first window of sleep.
-        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: latency of each stage from the start of
-          the recording. The REM latency of the AASM, from sleep onset, is ``Lat_REM - SOL``.
-        - ``%N1``, ``%N2``, ``%N3``, ``%REM``, ``%NREM``: percentage of the total sleep time.
-        - ``SE``: sleep efficiency, ``TST / TIB``.
-        - ``SME``: sleep maintenance efficiency, ``TST / SPT``.
+        - ``WASO``: wake after sleep onset, the duration of all windows of wake in the sleep period.
+        - ``TST``: total sleep time, the duration of all windows of sleep.
+        - ``WAKE``, ``N1``, ``N2``, ``N3``, ``REM``: duration of each stage.
+        - ``NREM``, ``UNS``: duration of all NREM sleep, and of all unscored windows.
+        - ``SOL``: sleep onset latency, the time from the start to the first window of sleep.
+        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: time from the start of the recording to
+          the first window of each stage. The AASM defines the REM latency from sleep onset, which
+          is ``Lat_REM - SOL``.
+        - ``%N1``, ``%N2``, ``%N3``, ``%REM``, ``%NREM``: duration of each stage as a percentage of
+          the total sleep time.
+        - ``SE``: sleep efficiency, ``100 * TST / TIB``.
+        - ``SME``: sleep maintenance efficiency, ``100 * TST / SPT``.
 
-        These values are NaN:
+        In the following cases, values are NaN:
 
         - Latencies of stages that do not occur.
-        - Percentages, if there is no sleep.
-        - Values of stages that the scoring does not distinguish, such as N1 and N2 if the stages
-          are wake, light, deep and REM.
+        - Percentages of the total sleep time, if there is no sleep.
+        - Values of stages that are not distinguished. For example, if the stages are wake, light
+          sleep, deep sleep and REM, the values of N1 and N2 are NaN.
 
     Raises
     ------
     ValueError
-        If a stage is unknown, or ``stages`` is empty.
+        If a name is not a known sleep stage, or if ``stages`` is empty.
 
     Notes
     -----
-    Unscored windows are part of the time in bed, but neither sleep nor wake, so they lower the
-    sleep efficiency. Statistics of predicted stages contain the errors of the model, which do not
-    cancel out. For example, the sleep onset latency is too long if N1 is predicted as wake.
+    Unscored windows are included in the time in bed, but count neither as sleep nor as wake.
+    Therefore, they decrease the sleep efficiency. Statistics that are computed from predicted
+    stages are affected by the errors of the model, and these errors do not cancel out. For example,
+    the sleep onset latency is too long if the model predicts wake in windows of N1.
 
     References
     ----------
@@ -350,10 +372,10 @@ def sleep_statistics(
     stage, start, minutes = windows["stage"], windows["start"], windows["minutes"]
     is_wake = stage == "W"
     sleep = windows[~is_wake & (stage != UNSCORED)]
-    # The sleep period is NaN if there is no sleep.
+    # If there is no sleep, the limits of the sleep period are NaN.
     sleep_onset, sleep_end = sleep["start"].min(), (sleep["start"] + sleep["minutes"]).max()
     in_period = start.between(sleep_onset, sleep_end, inclusive="left")
-    # Durations and latencies of the stages; NaN for stages that the scoring does not distinguish
+    # Durations and latencies are NaN for stages that are not distinguished.
     durations, latencies = {}, {}
     for name, parts in _PARTS.items():
         coarser = {coarse for coarse, fine in INCLUDED_STAGES.items() if {*fine} & {*parts}}
@@ -374,7 +396,7 @@ def sleep_statistics(
         "UNS": total - total_sleep - wake,
         "SOL": sleep_onset,
         **latencies,
-        # Percentages of the sleep time are NaN if there is no sleep.
+        # If there is no sleep, percentages of the sleep time are NaN.
         **{f"%{name}": 100 * value / (total_sleep or np.nan) for name, value in durations.items()},
         "SE": 100 * total_sleep / total,
         "SME": 100 * total_sleep / (sleep_end - sleep_onset),
@@ -383,7 +405,7 @@ def sleep_statistics(
 
 
 def _scored_windows(stages: pd.DataFrame | ArrayLike, window_seconds: float) -> pd.DataFrame:
-    """Return the columns stage, start and minutes of each window. Times are in minutes."""
+    """Return a table with the stage of each window, and its start and duration in minutes."""
     if not isinstance(stages, pd.DataFrame):
         labels = np.asarray(stages, dtype=object)
         onsets = np.arange(len(labels)) * window_seconds

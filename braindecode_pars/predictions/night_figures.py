@@ -25,25 +25,27 @@ def hypnogram(
     *,
     order: Sequence[str] | None = None,
 ) -> Axes:
-    """Plot a hypnogram of the sleep stages of one recording, optionally with predicted stages.
+    """Plot the sleep stages of one recording over time, optionally with the predicted stages.
 
     Parameters
     ----------
     true : ndarray, shape (n_windows,)
-        True stages in chronological order, as indices into ``stage_names`` or as names. The values
-        -1, NaN and None mean an unknown stage, which is left blank.
+        True stages of all windows in chronological order, as names or as indices into
+        ``stage_names``. The values -1, NaN and None mean that the stage is unknown; these windows
+        are left blank.
     predicted : ndarray, shape (n_windows,) | None
-        Predicted stages, in the same format. If None, only the true stages are drawn.
+        Predicted stages, in the same format as ``true``. If None, only the true stages are drawn.
     stage_names : sequence of str | mapping of label to str | None
-        Names of the stages, such as ``class_names_`` of a classifier. Required if stages are
-        indices.
+        Names of the stages, such as ``class_names_`` of a fitted classifier. Required if the stages
+        are indices.
     window_seconds : float
         Length of a window in seconds.
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
     order : sequence of str | None
-        Names of all stages from top to bottom. If None, the order is wake, REM, N1, N2, N3; names
-        may have any usual spelling (:func:`~braindecode_pars.predictions.stage_of`).
+        Names of all stages from top to bottom. If None, the order is wake, REM, N1, N2, N3. In this
+        case, all names must be sleep stages, in any usual spelling
+        (:func:`~braindecode_pars.predictions.stage_of`).
 
     Returns
     -------
@@ -53,12 +55,13 @@ def hypnogram(
     Raises
     ------
     ValueError
-        If a stage is not in ``stage_names``. If ``true`` and ``predicted`` have different lengths.
-        If ``order`` is None, and a name is not a sleep stage.
+        If a stage is not in ``stage_names``, if ``true`` and ``predicted`` have different lengths,
+        or if ``order`` is None and a name is not a sleep stage.
 
     Examples
     --------
-    Simulated stages of one recording, and predictions with N2 in a tenth of the windows:
+    Simulated stages of one recording, and predictions that are replaced with N2 in a tenth of the
+    windows:
 
     .. plot::
         :include-source:
@@ -103,35 +106,37 @@ def hypnodensity(
     order: Sequence[str] | None = None,
     axes: Sequence[Axes] | None = None,
 ) -> np.ndarray:
-    """Plot a hypnodensity: class probabilities over time as stacked areas, below the classes.
+    """Plot the predicted classes over time, and below them the class probabilities (hypnodensity).
 
-    The name was introduced by Stephansen et al. 2018 for sleep stages. Any classes can be plotted.
+    The probabilities are drawn as stacked areas. The name "hypnodensity" was introduced by
+    Stephansen et al. 2018 for the probabilities of sleep stages, but the classes do not have to be
+    sleep stages.
 
     Parameters
     ----------
     predictions : DataFrame
-        Predictions of a recording, as from ``predict_raw``: the columns ``onset`` and ``duration``
-        in seconds, ``label``, and ``probability_LABEL`` for each class. Windows with NaN, and
-        segments of the recording without a row, are left blank. To plot smoothed predictions, pass
-        the result of :func:`~braindecode_pars.predictions.smoothed`.
+        Predictions of a recording, as returned by ``predict_raw`` of a classifier. The table must
+        have the columns ``onset`` and ``duration`` in seconds, ``label``, and ``probability_LABEL``
+        for each class. Windows with NaN, and gaps between windows, are left blank. To plot smoothed
+        predictions, pass the result of :func:`~braindecode_pars.predictions.smoothed`.
     order : sequence of str | None
-        Names of all classes from top to bottom. If None, sleep stages
-        (:func:`~braindecode_pars.predictions.stage_of`) are in the order wake, REM, N1, N2, N3, and
-        other classes in the order of the columns.
+        Names of all classes from top to bottom. If None, the order is wake, REM, N1, N2, N3 for
+        sleep stages in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and the
+        order of the columns for other classes.
     axes : sequence of two Axes | None
         Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
     ndarray of Axes, shape (2,)
-        Upper axes with the label of each window, and lower axes with the probabilities. If
-        ``label`` is not a class, the most probable class is drawn.
+        Upper axes with the predicted class of each window, and lower axes with the probabilities.
+        If ``label`` is missing or is not one of the classes, the most probable class is drawn.
 
     Raises
     ------
     ValueError
-        If a column is missing, or values are not probabilities. If ``order`` does not contain each
-        class exactly once.
+        If a column is missing, if values are not probabilities, or if ``order`` does not contain
+        each class exactly once.
 
     References
     ----------
@@ -164,7 +169,7 @@ def hypnodensity(
     """
     segments, probabilities = read_predictions(predictions, order)
     order = list(probabilities)
-    # Each class needs a line of text next to the upper axes, and several in the legend.
+    # The figure is higher if there are many classes, because each class needs a line of text.
     height = 4.4 + 0.3 * max(0, len(order) - 6)
     panels = style.axes_for(axes, 2, 1, (9, height), sharex=True, height_ratios=[height - 2.6, 2.6])
     edges = np.append(segments["onset"], segments["stop"].iloc[-1])
@@ -188,9 +193,9 @@ def hypnodensity(
 def read_predictions(
     predictions: pd.DataFrame, order: Sequence[str] | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the class and the probabilities of consecutive segments, for plotting.
+    """Return the predicted class and the probabilities of all windows and gaps, for plotting.
 
-    A segment is a window, or a gap between windows.
+    In the returned tables, a segment is either a window or a gap between two windows.
 
     Parameters
     ----------
@@ -202,17 +207,21 @@ def read_predictions(
     Returns
     -------
     segments : DataFrame
-        Columns of ``predictions`` (NaN in gaps), ``stop`` in seconds, and ``row``: the row of the
-        class in a hypnogram, from the top (NaN in gaps and in windows without a prediction).
+        One row per segment, with the columns of ``predictions`` (NaN in gaps), and:
+
+        - ``stop``: end of the segment in seconds.
+        - ``row``: index of the predicted class, from the top of a hypnogram (NaN in gaps and in
+          windows without a prediction).
     probabilities : DataFrame
-        Probabilities of each segment, with one column per class from top to bottom. Gaps are NaN.
+        Class probabilities of each segment, with one column per class, in the order from top to
+        bottom. Gaps are NaN.
     """
     windows = check_predictions(predictions)
     columns = [str(name) for name in windows if str(name).startswith(tables.PROBABILITY)]
     if not columns:
         raise ValueError(
-            "predictions must have one column probability_LABEL per class. Pass the table that "
-            "predict_raw of a classifier returns."
+            "The table of predictions must have one column probability_LABEL per class, but it has "
+            "none. Pass the table that predict_raw of a classifier returns."
         )
     windows = tables.with_numbers(windows, columns)
     checks.check_probabilities(windows[columns].to_numpy(), allow_nan=True)
@@ -236,7 +245,7 @@ def draw_steps(
     true: np.ndarray,
     predicted: np.ndarray | None = None,
 ) -> None:
-    """Draw a hypnogram as steps.
+    """Draw a hypnogram as steps, with thinner steps for predicted stages if there are any.
 
     Parameters
     ----------
@@ -247,7 +256,7 @@ def draw_steps(
     order : sequence of str
         Names from top to bottom.
     true, predicted : ndarray, shape (n_windows,)
-        Index of the stage of each window in ``order``; NaN for unknown stages.
+        Index into ``order`` of the stage of each window. NaN if the stage is unknown.
     """
     unit, seconds = style.time_unit(edges[-1] - edges[0])
     edges = edges / seconds
@@ -266,7 +275,7 @@ def draw_steps(
 
 # The page ----------------------------------------------------------------------------------------
 
-# Texts and layout are in the template night_page.html.
+# The texts and the layout of the page are in the template night_page.html.
 #: Width of a window, in pixels.
 WINDOW_PIXELS = 6
 
@@ -276,32 +285,33 @@ def night_page(
 ) -> Path:
     """Write a scrollable HTML page with the predicted classes and probabilities of a recording.
 
-    Each window is six pixels wide, independent of the length of the recording. A pointer over a
-    window shows the time, label and probabilities of the window. The page has no scripts and no
-    external files.
+    Each window is six pixels wide, regardless of the length of the recording. If the pointer is
+    over a window, the page shows the time, label and class probabilities of this window. The page
+    uses no scripts and no external files.
 
     Parameters
     ----------
     predictions : DataFrame
-        Predictions of a recording, as from ``predict_raw``. To show smoothed predictions, pass
-        :func:`predictions.smoothed(frame) <braindecode_pars.predictions.smoothed>`.
+        Predictions of a recording, as returned by ``predict_raw`` of a classifier. To show smoothed
+        predictions, pass the result of :func:`~braindecode_pars.predictions.smoothed`.
     path : path
-        File to write, such as ``"recording1.html"``. Folders are created.
+        File to write, such as ``"recording1.html"``. Missing folders are created.
     order : sequence of str | None
-        As in :func:`~braindecode_pars.plotting.hypnodensity`.
+        Names of all classes from top to bottom. If None, the order is the default order of
+        :func:`~braindecode_pars.plotting.hypnodensity`.
 
     Returns
     -------
     Path
-        The HTML file. It is written completely or not at all.
+        Path of the HTML file. The file is written completely or not at all.
 
     Raises
     ------
     OSError
         If the file cannot be written.
     TypeError, ValueError
-        If ``predictions`` is not a table of predictions, or ``order`` does not contain each class
-        exactly once.
+        If ``predictions`` is not a table of predictions, or if ``order`` does not contain each
+        class exactly once.
 
     Examples
     --------
@@ -318,7 +328,7 @@ def night_page(
     """
     segments, probabilities = read_predictions(predictions, order)
     names = [*probabilities]
-    # Segments without a prediction are in the row below the classes.
+    # Gaps, and windows without a prediction, get the index of a row below all classes.
     rows = segments["row"].fillna(len(names)).astype(int)
     window_seconds = segments["duration"].median()
     edges = np.append(segments["onset"], segments["stop"].iloc[-1])

@@ -1,8 +1,8 @@
-"""Predict a continuous recording: return a table with one row per window.
+"""Predict a continuous recording, and return a table with one row per window.
 
-The recording is preprocessed like the training data. Differences from the training data are stored
-as findings, with a warning if a decision of the user is required. Windows are consecutive or
-overlap, and never contain a gap.
+The recording is preprocessed like the training data of the model. Differences from the training
+data that remain are stored with the table as findings. If the user has to decide what to do about a
+finding, a warning is issued. Windows are consecutive or overlap, and never contain a gap.
 """
 
 from collections.abc import Iterator
@@ -36,8 +36,8 @@ def predict_raw(
         check_transitions(clf)
     if clf.sfreq_ is None:
         raise ValueError(
-            "predict_raw needs the sampling rate of the training windows, which is unknown. Refit "
-            "with sfreq, in Hz."
+            "predict_raw requires the sampling rate of the training windows, which is unknown. Set "
+            "the parameter sfreq of the model (in Hz), and fit the model again."
         )
     # Preprocess the signals.
     source = raw
@@ -47,27 +47,27 @@ def predict_raw(
     starts = usable_starts(recording, length, overlap)
     if not len(starts):
         raise ValueError(
-            f"No window of {seconds:g} s can be predicted. The recording lasts {raw.duration:g} s, "
-            'and windows with a gap or an annotation that starts with "BAD" are excluded. Pass a '
-            "longer recording, or correct the annotations."
+            f"The recording ({raw.duration:g} s) contains no window of {seconds:g} s that can be "
+            'predicted, because windows with a gap or an annotation that starts with "BAD" are '
+            "excluded. Pass a longer recording, or correct the annotations."
         )
     if not np.ptp(recording.signals, axis=1).any():
         names = checks.format_list([derivation.formula for derivation in recording.found])
         raise ValueError(
-            f"All channels that the model uses are flat: {names}. The recording contains "
-            f"{checks.format_list(channel_names.odd_first(raw.ch_names))}. {MAY_BE_REFERENCE}"
+            f"All channels that the model uses are flat: {names}. The channels of the recording "
+            f"are {checks.format_list(channel_names.odd_first(raw.ch_names))}. {MAY_BE_REFERENCE}"
         )
     rescaled = {"rescaled_by": rescale_signals(recording, clf)} if rescale else {}
     about = recording_findings(recording, clf, source) | rescaled
-    # Predict. The table has one row per window of a regular grid.
+    # Predict all windows. The table has one row per window of a regular grid.
     windows, is_numeric = windows_from(recording, starts, length), is_regressor(clf)
-    with checks.quiet("other_unit", "flat_windows"):  # there are findings of the recording
+    with checks.quiet("other_unit", "flat_windows"):  # findings about the recording include these
         values = clf.predict(windows)[:, None] if is_numeric else clf.predict_proba(windows)
     n_rows = recording.signals.shape[1] // length
     rows = grid_average(values, starts, length, n_rows)
     rows[~recording.may_use(np.arange(n_rows) * length, length)] = np.nan
     about |= dict(windows=n_rows, windows_not_predicted=int(np.isnan(rows[:, 0]).sum()))
-    if hasattr(clf, "expected_score_"):  # a model of a study
+    if hasattr(clf, "expected_score_"):  # the model was trained by a study
         about["expected_score"] = clf.expected_score_
     frame = pd.DataFrame({"onset": np.arange(n_rows) * seconds, "duration": seconds})
     if is_numeric:
@@ -90,20 +90,20 @@ def predict_raw(
 
 
 def class_texts(clf: Any) -> list[str]:
-    """Return the name of each class of a classifier, or the label of a class without a name."""
+    """Return the name of each class of a classifier. If a class has no name, return its label."""
     names = getattr(clf, "class_names_", None) or {}
     return [str(names.get(label, label)) for label in clf.classes_.tolist()]
 
 
 def _labels(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) -> pd.Series:
-    """Return class names for class indices. Windows that were not predicted are None."""
+    """Return the class name of each window, or None if the window was not predicted."""
     indices = np.where(np.isnan(probabilities[:, 0]), -1, codes)
     # pandas 3 would convert None to NaN.
     return pd.Series(np.array([*classes, None], object)[indices], dtype=object)
 
 
 def check_transitions(clf: Any) -> None:
-    """Check that a classifier has transition probabilities, which smoothing requires.
+    """Check that a classifier has the transition probabilities that smoothing requires.
 
     Raises
     ------
@@ -112,16 +112,16 @@ def check_transitions(clf: Any) -> None:
     """
     if clf.transitions_ is None:
         raise ValueError(
-            "smooth=True requires transition probabilities between classes, but the training data "
-            "contain no pair of consecutive windows to estimate them. Refit on consecutive "
-            "windows, or use smooth=False."
+            "smooth=True requires transition probabilities between classes. They could not be "
+            "estimated in fit, because the training data contain no pair of consecutive windows. "
+            "Fit the model again on consecutive windows, or use smooth=False."
         )
 
 
 def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: int) -> np.ndarray:
-    """Return the mean prediction in each row of a regular grid, from overlapping windows.
+    """Average the predictions of overlapping windows in each row of a regular grid.
 
-    A window is weighted by the number of samples that it shares with the row.
+    Each window is weighted by the number of samples that it shares with the row.
 
     Parameters
     ----------
@@ -130,14 +130,14 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
     starts : ndarray of int, shape (n_windows,)
         First sample of each window.
     length : int
-        Number of samples of a window and of a row.
+        Number of samples of each window, which is also the number of samples of each row.
     n_rows : int
-        Number of rows; row ``k`` starts at sample ``k * length``.
+        Number of rows. Row ``k`` starts at sample ``k * length``.
 
     Returns
     -------
     ndarray of float64, shape (n_rows, n_classes)
-        Weighted means; NaN in rows without a window.
+        Weighted mean prediction of each row. NaN if no window shares samples with the row.
 
     Examples
     --------
@@ -160,16 +160,16 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
 def prepare_recording(
     raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
 ) -> as_trained.Prepared:
-    """Preprocess a recording like the training data of a model."""
+    """Preprocess a recording like the training data of a classifier or regressor."""
     training = clf.preprocessing_, float(clf.sfreq_), clf.chs_info_
     return as_trained.prepare_as_trained(raw, name, *training, preprocess=preprocess)
 
 
 def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
-    """Return the first samples of all windows that can be predicted.
+    """Return the first sample of each window that can be predicted.
 
-    Windows start at all multiples of ``length``, and at all multiples of the step, which is
-    ``(1 - overlap) * length``, rounded.
+    Windows start at all multiples of ``length`` samples. Overlapping windows also start at all
+    multiples of ``(1 - overlap) * length`` samples, rounded to an integer.
     """
     stop, step = recording.signals.shape[1] - length + 1, max(1, round((1 - overlap) * length))
     starts = np.union1d(np.arange(0, stop, length), np.arange(0, stop, step))
@@ -177,9 +177,9 @@ def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 
 
 
 def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int) -> table.Windows:
-    """Return the windows that start at the given samples. Windows are copied when read."""
+    """Return the windows that start at ``starts``. Their samples are copied when they are read."""
     array_views = sliding_window_view(recording.signals, length, axis=1).swapaxes(0, 1)
-    # A recording comes from one subject.
+    # All windows of a recording come from the same subject.
     row = dict(reader=table.ItemReader(array_views), subject=recording.name, sfreq=recording.sfreq)
     row |= dict(channels=table.Montage.of(recording.chs_info))
     return convert.windows_of([row], recording=np.zeros(len(starts), dtype=int), item=starts)
@@ -188,7 +188,7 @@ def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int
 def recording_findings(
     recording: as_trained.Prepared, clf: Any, source: Any = None
 ) -> dict[str, Any]:
-    """Return differences between a recording and the training data that may impair predictions.
+    """Find differences between a recording and the training data that may impair predictions.
 
     Parameters
     ----------
@@ -197,17 +197,17 @@ def recording_findings(
     clf : fitted classifier
         Model that predicts the recording.
     source : Raw | path | None
-        Recording as passed by the user. The path may contain the subject identifier.
+        Recording as passed by the user. A path is also searched for the subject identifier.
 
     Returns
     -------
     dict of str to Any
-        Findings by name, as values that JSON supports.
+        Value of each finding, by the name of the finding. JSON supports all values.
 
     Warns
     -----
     UserWarning
-        For each finding that requires a decision of the user.
+        For each finding about which the user has to decide what to do.
     """
     checked = [
         *_compare_channels(recording, clf),
@@ -226,7 +226,7 @@ def recording_findings(
 
 def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Finding]:
     """Yield findings about missing channels, and about differences in the reference."""
-    if recording.missing:  # the prediction warns
+    if recording.missing:  # a note is enough, because the prediction issues a warning
         yield Finding("missing_channels", dict(value=recording.missing), "note")
     differing = {
         lead.name: lead.formula
@@ -234,7 +234,7 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Find
         if lead in recording.not_rereferenced
         or (not lead.reference and channel_names.differing_references([lead.name, lead.channel]))
     }
-    # If the channel name does not contain the reference, it is the reference of the recording.
+    # A channel whose name does not contain a reference has the reference of the recording.
     expected, actual = (
         preprocessing.text_of("reference", steps.reference)
         for steps in (clf.preprocessing_, recorded_steps.recorded(recording.raw.info))
@@ -250,10 +250,12 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Find
     absent = [name for name in absent if name in recording.missing] if is_averaged else []
     if absent:
         yield Finding("average_without", dict(value=absent))
-    # Caps may have more electrodes, and file readers assign the type EEG to any signal.
+    # The average reference may include channels that the model does not use: the cap has more
+    # electrodes than in training, or a reader of files assigned the type EEG to another signal.
     used = {lead.channel for lead in recording.found}
     further = sorted({name for lead in recording.found for name in lead.reference} - used)
-    # With one or selected channels, other electrodes were in the average reference in training.
+    # If the model uses one channel or selected channels, the average reference in training also
+    # included other electrodes, so only signals that are not electrodes are reported.
     if len(used) == 1 or getattr(clf, "channels", None):
         further = [n for n in further if channel_names.why_no_electrode({"ch_name": n})]
     if further:
@@ -261,16 +263,17 @@ def _compare_channels(recording: as_trained.Prepared, clf: Any) -> Iterator[Find
 
 
 def _compare_preprocessing(recording: as_trained.Prepared) -> Iterator[Finding]:
-    """Yield preprocessing mismatches that cannot be corrected automatically."""
+    """Yield a finding with the preprocessing mismatches that cannot be corrected automatically."""
     if recording.differences:
         value = {step.name: str(step) for step in recording.differences}
         yield Finding("preprocessing_mismatch", dict(value=value, texts="; ".join(value.values())))
 
 
 def _find_flat_clipped_channels(recording: as_trained.Prepared, window: float) -> Iterator[Finding]:
-    """Yield findings with the durations for which channels are flat, or clipped, in seconds.
+    """Yield findings with the number of seconds in which each channel is flat or clipped.
 
-    Durations below 1 % of the recording, or below the length of a window, are ignored.
+    Channels are ignored if this number is below 1 % of the duration of the recording, or below the
+    length of a window.
     """
     durations = as_trained.flat_clipped_durations(recording.raw, recording.channels)
     total = recording.raw.n_times / recording.raw.info["sfreq"]
@@ -283,11 +286,11 @@ def _find_flat_clipped_channels(recording: as_trained.Prepared, window: float) -
 
 
 def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
-    """Rescale all signals to the amplitude of the training data, by the same factor.
+    """Multiply all signals by the same factor, to match the amplitude of the training data.
 
-    After rescaling, the median amplitude over channels is the geometric mean of the amplitude range
-    of the training data. Flat channels, in which filters leave rounding errors, are ignored in this
-    median.
+    After rescaling, the median amplitude over channels equals the geometric mean of the lowest and
+    the highest usual amplitude in the training data. Flat channels are ignored in the median;
+    filtering leaves rounding errors in these channels, so their amplitude is not exactly zero.
 
     Parameters
     ----------
@@ -299,18 +302,18 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
     Returns
     -------
     float
-        The factor.
+        Factor by which the signals were multiplied.
 
     Raises
     ------
     ValueError
-        If the amplitude of the training data is unknown, or no window can be predicted.
+        If the amplitude of the training data is unknown, or if no window can be predicted.
     """
     channel_amplitudes = np.array([*_amplitudes(recording, clf.n_times_).values()])
     if clf.amplitudes_ is None or not len(channel_amplitudes):
         raise ValueError(
-            "rescale=True requires the amplitude of the training windows, which is unknown. Use "
-            "rescale=False."
+            "rescale=True requires the amplitude of the training windows, which is unknown "
+            "for this model. Use rescale=False."
         )
     is_used = channel_amplitudes * _FLAT > channel_amplitudes.max()
     middle = np.sqrt(clf.amplitudes_.low * clf.amplitudes_.high)
@@ -320,7 +323,7 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
 
 
 def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]:
-    """Return the median standard deviation of each channel in windows that can be predicted."""
+    """Return the amplitude of each channel: the median SD over windows that can be predicted."""
     starts = usable_starts(recording, length)
     starts = starts[amplitudes.evenly_spaced(len(starts), amplitudes.N_WINDOWS_IN_RANGE)]
     if not len(starts):
@@ -332,14 +335,14 @@ def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]
 
 
 def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Iterator[Finding]:
-    """Yield a finding if amplitudes are outside the training range by a factor of at least five."""
+    """Yield a finding with channels whose amplitudes differ much from the training amplitudes."""
     usual = clf.amplitudes_
     if usual is None:
         return
     mismatched = {
         name: amplitude
         for name, amplitude in _amplitudes(recording, clf.n_times_).items()
-        # Flat channels are a separate finding. (Filters leave rounding errors in flat channels.)
+        # Flat channels, in which filters leave rounding errors, are a separate finding.
         if amplitudes.MIN_MISMATCH_FACTOR <= usual.times_outside(amplitude) < _FLAT
     }
     if mismatched:
@@ -348,11 +351,12 @@ def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Iterator[Fi
 
 
 def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Iterator[Finding]:
-    """Yield a finding if the training data contain the subject identifier of the recording.
+    """Yield a finding if the subject identifier of the recording occurs in the training data.
 
-    The identifier is read from the file, or from its path. An identifier that is only a number is
-    compared with all labeled subjects. It is not compared with pretraining subjects of a known
-    corpus, because the same numbers occur in many corpora.
+    The subject identifier is read from the file, or from the path of the file. It is compared with
+    the labeled subjects and the pretraining subjects of the model. An identifier that consists only
+    of digits is not compared with pretraining subjects from a known corpus, because the same
+    numbers occur in many corpora.
     """
     card = getattr(clf, "encoder_card_", None)
     seen = subjects.SeenSubjects(card.seen_subjects if card is not None else ())
@@ -360,13 +364,15 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Iter
     files = source.filenames if isinstance(source, mne.io.BaseRaw) else [source]
     from_path = subjects.possible_subjects(Path(files[0])) if files and files[0] else []
     his_id = (recording.raw.info["subject_info"] or {}).get("his_id")
-    names = [name for name in (his_id, *from_path) if name and name != "X"]  # X: anonymous in EDF
+    names = [
+        name for name in (his_id, *from_path) if name and name != "X"
+    ]  # anonymous EDF files contain "X"
     for name in [str(name) for name in names if name in seen or name in labeled][:1]:
         yield Finding("subject_in_training", dict(value=name))
 
 
 def _compare_centering(clf: Any) -> Iterator[Finding]:
-    """Yield a finding if centering by the mean of one recording removes the class difference."""
+    """Yield a finding if subtracting the mean of this recording removes the class difference."""
     by_mean = getattr(clf, "test_subject_data_", None) is tables.TestSubjectData.ALL_UNLABELED
     if by_mean and clf.one_class_recordings_:
         yield Finding("centered_alone", dict(value=True))
@@ -379,8 +385,8 @@ def _find_absent_stages(clf: Any) -> Iterator[Finding]:
         yield Finding("absent_stages", dict(value=absent, classes=classes))
 
 
-#: Minimum flat or clipped proportion of a recording for a finding. The last record of an EDF file
-#: is often filled with zeros.
+#: Minimum proportion of a recording that must be flat or clipped for a finding. It is not zero,
+#: because the last record of an EDF file is often filled with zeros.
 _MIN_PROPORTION = 0.01
-#: Minimum factor by which the amplitude of a flat channel is below the usual amplitude.
+#: A channel counts as flat if its amplitude is below the usual amplitude by at least this factor.
 _FLAT = 1e9

@@ -1,6 +1,7 @@
-"""Result files of predicted recordings, and the summary of a folder of results.
+"""Write the result files of predicted recordings, and the summary of a folder of results.
 
-The JSON record of a recording is written last and describes its results.
+Each recording has several result files. The last file that is written is a JSON record, which
+contains the settings, the findings and the row of the recording in the summary.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ MARK = "predictions.json"
 SUMMARY = "summary.csv"
 #: Suffix of the JSON record of a recording.
 RECORD = "_predictions.json"
-#: Prefix of the columns with the time in a class.
+#: Prefix of the columns with the number of minutes in each class.
 MINUTES = "minutes_"
 #: Entities of BIDS names such as sub-01_ses-1_task-sleep_run-2, with alphanumeric labels.
 _BIDS_ENTITIES = re.compile(
     r"sub-[A-Za-z0-9]+(_ses-[A-Za-z0-9]+)?_task-[A-Za-z0-9]+(_[a-z]+-[A-Za-z0-9]+)*"
 )
-#: Entries of ``frame.attrs["findings"]`` that are no findings.
+#: Entries of ``frame.attrs["findings"]`` that are not findings about the recording.
 NOT_FINDINGS = ("windows", "windows_not_predicted", "expected_score")
 
 
@@ -46,9 +47,10 @@ class Results:
     folder : ResultsFolder
         Folder of the predictions of all recordings.
     target : Path
-        Path of the results in the folder, to which suffixes are appended.
+        Path of the results relative to the folder. The names of the result files are this path with
+        different suffixes.
     settings : mapping
-        Settings that the predictions depend on, as values that JSON supports.
+        Settings that the predictions depend on. The values must be supported by JSON.
     """
 
     recording: Path
@@ -58,14 +60,14 @@ class Results:
 
     @property
     def path(self) -> Path:
-        """Path of the results, to which suffixes are appended."""
+        """Path of the results with the folder. Each result file has this path and a suffix."""
         return self.folder.path / self.target
 
     @property
     def files(self) -> dict[str, Path]:
         """Path of each result file; the record is the last entry."""
         name = self.path.name
-        # Events are a BIDS derivative if the recording has a BIDS name.
+        # If the recording has a BIDS name, the events file has the name of a BIDS derivative.
         stem = re.sub(r"_(i?eeg|meg)$", "", name)
         if _BIDS_ENTITIES.fullmatch(stem):
             stem = f"{stem}_desc-predicted"
@@ -82,17 +84,17 @@ class Results:
         return {kind: self.path.with_name(file) for kind, file in names.items()}
 
     def finished(self, *, overwrite: bool = False) -> bool:
-        """Whether all results of the current recording with the current settings exist.
+        """Whether all result files exist, for the current recording and the current settings.
 
         Raises
         ------
         ValueError
-            If ``overwrite`` is False and there are incomplete results, or results of another
-            recording or with other settings.
+            If ``overwrite`` is False and result files exist that are incomplete, that were computed
+            with different settings, or that were computed before the recording was changed.
         """
         try:
             state = self.state()
-        except OSError:  # prediction fails in the same way, and is then a row of the summary
+        except OSError:  # the prediction will raise the same error, which the summary contains
             return False
         existing = [file for file in self.files.values() if file.exists()]
         record = self.folder.get(f"{self.target}{RECORD}")
@@ -100,33 +102,34 @@ class Results:
         if record is not None and not changes and len(existing) == len(self.files):
             return True
         if existing and not overwrite:
-            reason = "the results are incomplete: at least one file is missing or damaged"
+            reason = "the results are incomplete: at least one of their files is missing or damaged"
             if changes:
-                reason = f"the settings differ: {checks.format_list(changes, max_items=3)}"
+                changed = checks.format_list(changes, max_items=3)
+                reason = f"it was computed with different settings or files: {changed}"
             raise ValueError(
-                f"{existing[0]} already exists, but {reason}. Choose another --out folder, or pass "
-                "--overwrite."
+                f"{existing[0]} already exists, but {reason}. Choose a different --out folder, or "
+                "pass --overwrite to replace the results."
             )
         return False
 
     def state(self) -> dict[str, Any]:
-        """Return settings, file sizes and modification times, on which the results depend."""
+        """Return everything that the results depend on: settings, and sizes and times of files."""
         states = {file.name: file.stat() for file in folders.files_beside(self.recording)}
         sizes = {name: [state.st_size, state.st_mtime_ns] for name, state in states.items()}
         return files.as_read({**self.settings, "files": sizes})
 
     def write(self, frame: pd.DataFrame, state: Mapping[str, Any]) -> None:
-        """Write all result files of predictions, or none.
+        """Write all result files of predictions. If an error occurs, no file is written.
 
-        If predictions are smoothed, the table also contains the raw predictions.
+        If the predictions are smoothed, the CSV table also contains the raw predictions.
 
         Parameters
         ----------
         frame : DataFrame
-            Predictions.
+            Table of predictions.
         state : dict
-            Value of :meth:`state` before the recording was read. If the recording changes while it
-            is read, the results do not count as finished.
+            Return value of :meth:`state`, called before the recording was read. If the recording
+            changes while it is read, :meth:`finished` then returns False.
         """
         with files.written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}
@@ -136,7 +139,7 @@ class Results:
             axes[0].set_title(frame.attrs.get("recording", ""), loc="left", size=10)
             style.save_figure(axes[0], new["figure"], dpi=120)
             night_figures.night_page(_final(frame), new["page"])
-            # The record is moved last.
+            # The record is the last file that is moved, so that it exists only with all others.
             record = {
                 "recording": str(self.recording),
                 "of": state,
@@ -152,18 +155,19 @@ def _final(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the row of a recording in the summary, as values that JSON supports.
+    """Return the row of a recording in the summary. JSON supports all values.
 
     Parameters
     ----------
     frame : DataFrame
-        Predictions of a recording, as from ``predict_raw``.
+        Predictions of a recording, as returned by ``predict_raw`` of a classifier.
 
     Returns
     -------
     dict of str to Any
-        Number of windows, minutes in each class, sleep statistics (for sleep stages), and number
-        and names of the findings. Smoothed predictions are used if available.
+        Number of windows, number of minutes in each class, sleep statistics (if the classes are
+        sleep stages), and number and names of the findings. If the table contains smoothed
+        predictions, they are used instead of the raw predictions.
     """
     frame, classes = _final(frame), frame.attrs["classes"]
     minutes = frame.groupby("label")["duration"].sum() / 60
@@ -180,19 +184,19 @@ def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def write_summary(folder: ResultsFolder, problems: Mapping[str, str]) -> pd.DataFrame:
-    """Write the summary of a folder, with one row per recording that was predicted or failed.
+    """Write the summary of a folder, with one row per recording, including failed recordings.
 
     Parameters
     ----------
     folder : ResultsFolder
         Folder of the predictions.
     problems : mapping of str to str
-        Reason of the failure, for each recording that failed.
+        Error message of each recording that could not be predicted, by the name of the recording.
 
     Returns
     -------
     DataFrame
-        The summary.
+        The table that was written.
     """
     rows: dict[str, dict[str, Any]] = {name: {} for name in problems}
     for file in folder.path.rglob(f"*{RECORD}"):
@@ -201,7 +205,9 @@ def write_summary(folder: ResultsFolder, problems: Mapping[str, str]) -> pd.Data
             rows.setdefault(name.removesuffix(RECORD), row)
     table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
     counts = table.columns.intersection(["windows", "windows_not_predicted", "n_findings"])
-    table[counts] = table[counts].astype("Int64")  # remain integers if a recording failed
+    table[counts] = table[counts].astype(
+        "Int64"
+    )  # integers also if values of a failed recording are missing
     table["problem"] = [problems.get(name) for name in sorted(rows)]
     files.replace_file(folder.path / SUMMARY, table.round(3).to_csv(index=False))
     return table

@@ -1,7 +1,8 @@
 """Check labeled recordings for confounds, duplicates and implausible amplitudes before training.
 
-Scores may not reflect brain activity if recordings are duplicated, or if the classes also differ in
-other properties, such as the site, the amplifier or the time of recording.
+Classification scores may not reflect brain activity if the dataset contains duplicate recordings,
+or if the classes also differ in other properties of the recordings, such as the site, the amplifier
+or the time of recording.
 """
 
 from collections.abc import Collection, Iterator
@@ -18,13 +19,13 @@ from braindecode_pars.evaluation import confounds
 from braindecode_pars.windows import Windows, amplitudes, convert, duplicates, labels
 from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 
-#: Minimum number of subjects of each class, if each subject has one class.
+#: Minimum number of subjects per class, if each subject has windows of one class only.
 _MIN_SUBJECTS_PER_CLASS = 4
-#: Minimum number of subjects with several classes, if classes vary within subjects.
+#: Minimum number of subjects with windows of several classes, if classes vary within subjects.
 _MIN_SUBJECTS = 6
-#: Maximum number of windows that are read per recording.
+#: Maximum number of windows per recording whose samples are read.
 _MAX_READ_PER_RECORDING = 8
-#: Approximate maximum number of windows that are read over all recordings.
+#: Approximate maximum number of windows, over all recordings, whose samples are read.
 _MAX_READ = 2000
 
 
@@ -35,14 +36,14 @@ class StudyData:
     Attributes
     ----------
     windows : Windows
-        All windows. Samples are read when they are needed.
+        All windows, labeled and unlabeled. Their samples are read only when they are needed.
     recordings : DataFrame
         One row per recording: ``name``, ``subject``, ``corpus``, ``channels``, ``date``, ``file``,
         ``site``, ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``. Unknown
         values are None.
     labeled : DataFrame
-        One row per labeled window: ``window`` (its index), ``recording``, ``start``, ``subject``
-        and ``class``.
+        One row per labeled window: ``window`` (index of the window in ``windows``), ``recording``,
+        ``start``, ``subject`` and ``class``.
     """
 
     windows: Windows
@@ -51,13 +52,13 @@ class StudyData:
 
     @classmethod
     def of(cls, windows_ds: Any) -> Self:
-        """Convert labeled windows of any source, without reading samples.
+        """Convert labeled windows from any source, without reading their samples.
 
         Parameters
         ----------
         windows_ds : BaseConcatDataset | StudyData
-            Labeled windows, or any other source of windows that the estimators accept. The label
-            -1 means unlabeled, unless a class name is assigned to -1.
+            Labeled windows, in any format that the estimators accept. Windows with the label -1
+            are unlabeled, unless -1 has a class name.
 
         Returns
         -------
@@ -77,19 +78,20 @@ class StudyData:
 
     @cached_property
     def by_subject(self) -> bool:
-        """Whether at least 90 % of the labeled subjects have one class, such as a diagnosis."""
+        """Whether at least 90 % of the labeled subjects have windows of one class only."""
         classes = self.labeled["class"]
         return classes.nunique() > 1 and labels.one_class_each(classes, self.labeled["subject"])
 
     @cached_property
     def sampled(self) -> pd.DataFrame:
-        """Amplitudes of windows at equal intervals, for each recording and class.
+        """Amplitudes of a selection of labeled windows.
 
-        The samples of these windows are read. The columns are the columns of ``labeled``, and:
+        From each recording and class, windows at equal intervals are selected, and their samples
+        are read. The table has one row per selected window, the columns of ``labeled``, and:
 
-        - ``log_amplitude``: decimal logarithm of the median amplitude (standard deviation) over
-          channels.
-        - ``channel_log_amplitudes``: log amplitude of each channel, from
+        - ``log_amplitude``: decimal logarithm of the median over channels of the amplitude
+          (standard deviation).
+        - ``channel_log_amplitudes``: log amplitude of each channel, as returned by
           :func:`~braindecode_pars.windows.amplitudes.log_amplitudes_of`.
         """
         chosen = []
@@ -99,7 +101,7 @@ class StudyData:
             n = max(2, n_max // n_classes[recording])
             chosen.append(rows.iloc[np.unique(np.linspace(0, len(rows) - 1, n).astype(int))])
         rows = pd.concat(chosen) if chosen else self.labeled
-        # Only one window is in memory at a time.
+        # Windows are read one at a time, so that only one window is in memory.
         of_channels = [amplitudes.log_amplitudes_of(self.windows[i]) for i in rows["window"]]
         log_amplitudes = [np.log10(pd.Series(10 ** values[0]).median()) for values in of_channels]
         return rows.assign(
@@ -115,15 +117,16 @@ class DataCheck:
     Attributes
     ----------
     facts : dict of str to str
-        Properties of the dataset, such as the numbers of subjects, recordings, hours and windows.
+        Properties of the dataset by name, such as the number of subjects, recordings and windows.
     classes : pandas.DataFrame
-        One row per class: ``class``, and the numbers of ``windows``, ``recordings`` and
-        ``subjects``.
+        One row per class: ``class`` (name), and ``windows``, ``recordings`` and ``subjects``
+        (number of each).
     by_subject : bool
-        Whether at least 90 % of the labeled subjects have one class, such as a diagnosis. Otherwise
-        classes vary within subjects.
+        Whether at least 90 % of the labeled subjects have windows of one class only, for example
+        because the class is a diagnosis. If False, the classes vary within subjects.
     findings : list of Finding
-        Findings in order of severity: stops, warnings, notes.
+        Findings in order of severity. Findings of level "stop", which prevent the study, are first,
+        followed by findings of level "warning" and "note".
     """
 
     facts: dict[str, str]
@@ -133,35 +136,38 @@ class DataCheck:
 
     @property
     def stops(self) -> list[str]:
-        """Messages of the findings that stop a study; empty if the study can be run."""
+        """Messages of the findings that prevent a study. Empty if the study can be run."""
         return [finding.text for finding in self.findings if finding.level == "stop"]
 
 
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
     """Check labeled windows for confounds, duplicates, unusual amplitudes and order effects.
 
-    About eight windows per recording are read. Properties of the recordings, such as the site, are
-    checked if they are known: :func:`braindecode_pars.datasets.folder.load` stores them in the
-    descriptions of the recordings.
+    The samples of about eight windows per recording are read. If the site and other properties of
+    the recordings are known, they are checked as well.
+    :func:`braindecode_pars.datasets.folder.load` stores these properties in the description of
+    each recording.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset | StudyData
-        As in :meth:`StudyData.of <braindecode_pars.study.data_check.StudyData.of>`.
+        Labeled windows, in any format that the estimators accept. Windows with the label -1 are
+        unlabeled, unless -1 has a class name.
     in_spite_of : collection of str
-        Kinds of findings that are warnings instead of stops. Supported: ``("confounds",)``, for
-        classes that are confounded with the site, corpus, sampling rate, reference or channels of
-        the recordings.
+        Kinds of findings that only cause a warning instead of stopping the study. The only
+        supported kind is "confounds": the classes are confounded with the site, corpus, sampling
+        rate, reference or channels of the recordings.
 
     Returns
     -------
     DataCheck
+        Properties of the dataset, and findings.
 
     Raises
     ------
     ValueError
         If ``in_spite_of`` contains an unknown kind, if there are no windows, or if a window
-        contains samples that are not finite.
+        contains NaN or infinite samples.
 
     Examples
     --------
@@ -236,7 +242,7 @@ def _reference(step: Preprocessing) -> str | None:
 
 
 def _counted(values: pd.Series) -> str:
-    """Return the distinct values, with numbers of recordings if there is more than one value."""
+    """List the distinct values. If they differ, state the number of recordings with each value."""
     counts = values.value_counts()
     if len(counts) == 1:
         return str(counts.index[0])
@@ -247,7 +253,7 @@ def _counted(values: pd.Series) -> str:
 
 
 def _too_few(data: StudyData) -> Iterator[Finding]:
-    """Yield findings that stop a study: too few classes or subjects, or unknown subjects."""
+    """Yield a finding that stops the study: too few classes or subjects, or unknown subjects."""
     labeled, names = data.labeled, data.class_names
     if len(names) < 2:
         yield Finding("too_few_classes", dict(classes=names), "stop")
@@ -267,7 +273,7 @@ def _too_few(data: StudyData) -> Iterator[Finding]:
 
 
 def _copies(data: StudyData) -> Iterator[Finding]:
-    """Yield findings for duplicate recordings."""
+    """Yield findings about duplicate recordings."""
     pairs: dict[bool, list[str]] = {True: [], False: []}
     for numbers in duplicates.find_duplicates(data.windows):
         rows = data.recordings.loc[list(numbers)]
@@ -279,12 +285,12 @@ def _copies(data: StudyData) -> Iterator[Finding]:
 
 
 def _separating_amplitudes(data: StudyData) -> Iterator[Finding]:
-    """Yield findings for classes that are separated by their amplitudes."""
+    """Yield findings about classes that can be distinguished by their amplitudes."""
     sampled = data.sampled.dropna(subset="log_amplitude")
     by_recording = sampled.groupby("recording")["log_amplitude"].median()
     if confounds.has_one_class_per_recording(data.labeled):
         log_amplitude = sampled.drop_duplicates("recording")["recording"].map(by_recording)
-    else:  # relative to the recording
+    else:  # relative to the median amplitude of the recording
         log_amplitude = sampled["log_amplitude"] - sampled["recording"].map(by_recording)
     for name in data.class_names:
         is_class = sampled["class"][log_amplitude.index] == name
@@ -294,12 +300,12 @@ def _separating_amplitudes(data: StudyData) -> Iterator[Finding]:
             direction = "larger" if auc > 0.5 else "smaller"
             values = dict(name=name, factor=10 ** abs(difference), direction=direction)
             yield Finding("separating_amplitude", values)
-            if len(data.class_names) == 2:  # the other class is the opposite
+            if len(data.class_names) == 2:  # the finding about the other class would be the same
                 return
 
 
 def _implausible_amplitudes(data: StudyData) -> Iterator[Finding]:
-    """Yield findings for amplitudes that suggest a wrong unit."""
+    """Yield findings about amplitudes that indicate a wrong unit, and about outliers."""
     checked = amplitudes.evenly_spaced(len(data.windows), amplitudes.N_WINDOWS)
     scale = agreed(data.windows.recordings["preprocessing"].tolist()).scale
     if problem := amplitudes.amplitude_problem(data.windows[checked], scale):

@@ -26,7 +26,7 @@ from braindecode_pars.study.study_results import Study
 
 __all__ = ["Study", "study"]
 
-#: Minimum time between two updates of the report while the study runs, in seconds.
+#: Minimum number of seconds between two updates of the report while the study runs.
 REPORT_INTERVAL = 20.0
 
 
@@ -51,70 +51,80 @@ def study(
 ) -> Study:
     r"""Study whether self-supervised pretraining improves classification on a dataset.
 
-    First, the data are checked. If the check fails, the study stops and returns the reason.
+    First, the dataset is checked, for example for confounds. If this check fails, no model is
+    trained, and the returned ``Study`` contains the reason.
 
-    The primary comparison is specified in advance: the score of a linear probe on an encoder
-    pretrained on this dataset, minus its score on an encoder after sham pretraining. Sham
-    pretraining uses the targets of other windows, so that nothing can be learned. Both pretrainings
-    exclude the test subjects.
+    The primary comparison is specified in advance. It compares two encoders: one is pretrained on
+    this dataset, and the other undergoes sham pretraining (the same training, but each window gets
+    the targets of another window, so there is nothing to learn). On the frozen features of each
+    encoder, a linear probe (linear classifier) is trained with the labels of a few subjects, and
+    the two linear probes are scored on the test subjects. Neither pretraining nor sham pretraining
+    uses recordings of the test subjects.
 
-    The subjects are divided into two folds. By default, each fold has three pretrainings with
-    different seeds, and twelve draws (random subsets of labeled subjects). Subjects, draws and
-    pretrainings are crossed random effects of the test.
+    The subjects are divided into two folds. By default, the encoder is pretrained three times in
+    each fold, with different seeds, and each linear probe is trained with twelve draws (random
+    subsets of labeled subjects). The test of the difference treats subjects, draws and pretraining
+    seeds as crossed random effects.
 
-    If the improvement is significant, pretraining is also tested against a baseline that is
-    specified in advance. Control analyses then show which signal properties the improvement depends
-    on.
+    If pretraining scores significantly higher than sham pretraining, it is also compared with a
+    baseline without pretraining that is specified in advance, and control analyses show which
+    signal properties the improvement depends on.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset
         Labeled windows, with ``subject`` in the description of each recording. Subjects without
-        labels are used for pretraining.
+        labels are used only for pretraining.
     methods : dict of str to estimator | None
-        Additional classifiers by name. They are trained on windows, and scored as baselines.
+        Additional classifiers by name. The classifiers are trained on windows and scored as
+        additional baselines.
     effort : "quick" | "default" | "thorough"
         Extent of the study:
 
-        - "quick": primary comparison and baselines, with short pretrainings.
-        - "default": in addition, further pretext tasks, bundled encoders, the feature ensemble,
-          networks and control analyses.
-        - "thorough": in addition, published networks; all pretrainings are longer.
+        - "quick": The primary comparison and the baselines, with a small maximum number of
+          pretraining steps.
+        - "default": In addition to "quick", further pretext tasks, the bundled encoders, the
+          feature ensemble (:class:`~braindecode_pars.FewLabelsClassifier`), networks and control
+          analyses, with more pretraining steps.
+        - "thorough": In addition to "default", published networks such as EEGNet, twice as many
+          pretraining seeds, all control analyses, and the most pretraining steps.
     tasks : sequence of str
-        Pretext tasks. The first task is used in the primary comparison.
+        Names of the pretext tasks. The first task is used in the primary comparison.
     encoders : dict of str to path, name or fitted estimator | None
-        Encoders pretrained on other data, by name. If None, the bundled encoder ``small``, and for
-        windows of 20 s or longer also ``pars-sleep``.
+        Encoders pretrained on other data, by name. If None, the encoder ``small``, which is bundled
+        with the package, is used. If the windows have a duration of at least 20 s, the bundled
+        encoder ``pars-sleep`` is also used.
     n_train_subjects : int | None
-        Number of labeled subjects in a draw. If None, 4, or fewer if the training subjects of a
-        fold are too few for three disjoint sets of 4. If None and each subject has one class, 2 per
+        Number of labeled subjects in a draw. If None and classes vary within subjects, 4, or fewer
+        if a fold has fewer than 12 training subjects. If None and each subject has one class, 2 per
         class, or 1 per class if there are too few subjects.
     draws : int
-        Number of draws in each fold. It must be even.
+        Number of draws of labeled subjects in each fold. The number must be even.
     minutes : float | None
-        Maximum duration of a pretraining in minutes. If None, 5 for the effort "quick", 8 for
-        "default" and 60 for "thorough".
+        Maximum number of minutes for which each encoder is pretrained. If None, 5 for
+        ``effort="quick"``, 8 for "default" and 60 for "thorough".
     only : sequence of str
-        Methods to run: names of methods, or groups of methods ("primary", "baselines", "tasks",
-        "bundled", "ensemble", "networks", "controls", "published"). If empty, all groups of the
-        effort.
+        Names of the methods, or of the groups of methods, to run. The groups are "primary",
+        "baselines", "tasks", "bundled", "ensemble", "networks", "controls" and "published". If
+        empty, all groups that ``effort`` includes.
     without : sequence of str
-        Methods to exclude: names of methods, or groups of methods.
+        Names of the methods, or of the groups of methods, to exclude.
     in_spite_of : sequence of str
-        With ``("confounds",)``, the study continues although the classes are confounded with the
-        site, corpus, channels, reference or sampling rate of the recordings.
+        If ``("confounds",)``, the study is run even if the classes are confounded with the site,
+        corpus, channels, reference or sampling rate of the recordings. By default, it stops.
     dataset : str
         Name of the dataset in the report.
     unlabeled_label
-        As in :func:`~braindecode_pars.evaluation.label_efficiency`.
+        Label of unlabeled windows, as in :func:`~braindecode_pars.evaluation.label_efficiency`.
     out : path | None
-        Folder for the results: ``report.html``, ``scores.csv``, ``levels.csv`` and ``study.json``,
-        which are updated while the study runs, and ``model``, the recommended classifier. To resume
-        an interrupted study, repeat the same call. If None, no files are written.
+        Folder for the results. The files ``report.html``, ``scores.csv``, ``levels.csv`` and
+        ``study.json`` are updated while the study runs. At the end, the recommended classifier is
+        saved in the subfolder ``model``. To resume an interrupted study, repeat the same call. If
+        None, no files are written.
     n_jobs : int | None
         Number of processes. If None, the number of physical cores, or 1 if CUDA is available.
     verbose : int
-        Verbosity; 1 shows a progress bar.
+        Verbosity level. If 1, a progress bar is shown.
 
     Returns
     -------
@@ -124,8 +134,8 @@ def study(
     Raises
     ------
     ValueError
-        If an argument is out of range, or a name is unknown. If there are too few subjects for
-        ``n_train_subjects``. If ``out`` contains other files.
+        If an argument is out of range, if a name is unknown, if there are too few subjects for
+        ``n_train_subjects``, or if the folder ``out`` contains files that are not from a study.
 
     Examples
     --------
@@ -158,7 +168,7 @@ def study(
 
 
 def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
-    """Return the result for a dataset that failed the data check, and write its report."""
+    """Write and return the result of a study whose dataset failed the data check."""
     result = Study(dataset, METRIC, check)
     write(result, None if out is None else Path(out).expanduser())
     return result
@@ -167,7 +177,7 @@ def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
 def run_study(
     plan: StudyPlan, *, save: bool = True, n_jobs: int | None = None, verbose: int = 1
 ) -> Study:
-    """Run all steps of a plan; if ``save``, also write the report and the recommended model."""
+    """Run all steps of a plan. If ``save`` is True, also write the report and save a model."""
     folder = plan.folder if save else None
     n_jobs = number_of_processes(n_jobs)
     failures: dict[str, str] = {}
@@ -202,7 +212,7 @@ def run_study(
 
 
 def write(result: Study, folder: Path | None) -> None:
-    """Write the files of a finished or unfinished study. If ``folder`` is None, do nothing."""
+    """Write the result files of a finished or unfinished study, unless ``folder`` is None."""
     if folder is None:
         return
     pairs = {name: getattr(result, name) for name in ("primary", "initialization", "baseline")}
@@ -223,7 +233,7 @@ def write(result: Study, folder: Path | None) -> None:
 
 
 class StepResult(NamedTuple):
-    """Step that ended, its error (empty if it succeeded), and its warnings."""
+    """Step that ended, with its error message (empty if it succeeded) and its warnings."""
 
     step: StudyStep
     error: str
@@ -231,7 +241,7 @@ class StepResult(NamedTuple):
 
 
 def number_of_processes(n_jobs: int | None) -> int:
-    """Return the number of processes. If None, one per physical core, or one with CUDA."""
+    """Return the number of processes. The default is one per physical core, or 1 with CUDA."""
     if n_jobs is None:
         n_jobs = 1 if torch.cuda.is_available() else joblib.cpu_count(only_physical_cores=True)
     return int(joblib.effective_n_jobs(n_jobs))
@@ -242,19 +252,19 @@ def run_steps(
 ) -> Iterator[StepResult]:
     """Run the unfinished steps, and yield the result of each step when it ends.
 
-    Steps whose scores are already stored are skipped. Networks run after the primary comparison,
-    because they start from its encoders.
+    Steps whose scores are already stored are skipped. Networks are trained after the primary
+    comparison, because they are initialized with the encoders of the primary comparison.
 
     Parameters
     ----------
     plan : StudyPlan
         Plan of the study.
     steps : sequence of StudyStep
-        Steps of the plan, or control analyses.
+        Steps to run: ``plan.steps`` or ``plan.control_steps``.
     n_jobs : int
         Number of processes.
     verbose : int
-        Verbosity; 1 shows a progress bar.
+        Verbosity level. If 1, a progress bar is shown.
     """
     steps = [step for step in steps if not study_scores.scores_file(step, plan).exists()]
     initial_steps = [step for step in steps if step.group in ("baselines", "primary")]
@@ -272,12 +282,12 @@ def run_steps(
 def _attempt(step: StudyStep, plan: StudyPlan) -> StepResult:
     """Run a step, and return its error and its warnings.
 
-    Warnings about trainings that did not converge or learn are omitted, because the table of
-    pretrainings contains the losses.
+    Warnings that a model did not converge or did not learn are omitted, because the report has a
+    table with the losses.
     """
     error_text = ""
     caught: list[Collected] = []
-    # The data check of the study contains findings about outliers.
+    # Outliers are not reported again, because the data check of the study has reported them.
     with collected(caught), checks.quiet("outlier_recordings", "outlier_channels"):
         warnings.simplefilter("always", UserWarning)
         try:

@@ -16,11 +16,16 @@ _SCORES = (
     "{reference}."
 )
 _DIFFERENCE = "The mean difference from {reference} is {difference} ({ci}; {p})."
-_IMPROVED = "The score improved in {n_better} of {n_subjects} subjects."
+_IMPROVED = (
+    "{method} scored higher than {reference} in {n_better} of {n_subjects} held-out subjects."
+)
 _SIGNIFICANT = (_SCORES, _DIFFERENCE, _IMPROVED)
-_DETECTABLE = "The minimum detectable difference is {detectable} (80 % power)."
-_IN_ADVANCE = "This baseline was specified in advance."
-#: Headline and further sentences by the outcome of the primary comparison.
+_DETECTABLE = (
+    "The minimum detectable difference is {detectable}: the test detects a true difference of this "
+    "size with 80 % power."
+)
+_IN_ADVANCE = "The baseline, {reference}, was specified in advance."
+#: Headline and further sentences for each outcome of the primary comparison.
 PRETRAINING = {
     Outcome.GAIN: (
         "Yes, pretraining on these recordings improved classification significantly.",
@@ -29,19 +34,21 @@ PRETRAINING = {
     Outcome.NO_GAIN: (
         "No, pretraining did not improve classification by a relevant amount.",
         _DIFFERENCE,
-        "An improvement of {relevant} or more is ruled out (one-sided 95 % CI up to {upper}).",
-        "Question 3 names the recommended method.",
+        "An improvement of {relevant} or more is ruled out, because the upper limit of the "
+        "one-sided 95 % CI of the difference is {upper}.",
+        "For the recommended method, see question 3.",
     ),
     Outcome.UNCLEAR: (
         "Inconclusive: the improvement is not significant, but a relevant improvement is not ruled "
         "out.",
         _DIFFERENCE,
         _DETECTABLE,
-        "Detecting a difference of {relevant} requires {needed}.",
+        "Improvements of {relevant} or more count as relevant. To detect a difference of "
+        "{relevant} with 80 % power, the study requires {needed}.",
     ),
     Outcome.WORSE: ("No, pretraining reduced the score significantly.", *_SIGNIFICANT),
 }
-#: Headline and further sentences by the result of the comparison with the baseline.
+#: Headline and further sentences for each result of the comparison with the baseline.
 BASELINE = {
     "significant": (
         "{method} is significantly {result} than {reference}.",
@@ -63,7 +70,7 @@ BASELINE = {
 
 
 class Answer(NamedTuple):
-    """Headline, further sentences, and the main number: value, name and interval."""
+    """Answer to a question: headline, further sentences, and number (value, name, interval)."""
 
     headline: str
     details: Sequence[str] = ()
@@ -79,12 +86,13 @@ def answers_of(study: Any) -> list[Answer]:
     Parameters
     ----------
     study : Study
-        Result of a study. It may be unfinished.
+        Result of a finished or unfinished study.
 
     Returns
     -------
     list of Answer
-        Three answers: effect of pretraining, comparison with the baseline, recommended method.
+        Three answers, on the effect of pretraining, the comparison with a baseline, and the
+        recommended method.
     """
     is_above = len(study.levels) > 0 and are_above_chance(study.levels).any()
     if study.check.stops:
@@ -95,7 +103,7 @@ def answers_of(study: Any) -> list[Answer]:
         return 3 * [_missing(study)]
     else:
         reason = Answer(
-            "No answer: no method is significantly above chance level (Holm-corrected tests).",
+            "No answer: no method scores significantly above chance level (Holm-corrected tests).",
             ["Check the labels and the recordings, or add labeled subjects."],
         )
     return [reason] + 2 * [Answer("No answer, for the reason given under question 1.")]
@@ -110,12 +118,12 @@ def _pretraining_answer(study: Any) -> Answer:
     runs = runs[runs["task"] == runs["task"].iloc[0]]
     n_steps, loss = runs["n_steps"].median(), runs["held_out_loss"].mean()
     return Answer(
-        f"No answer: {study.primary.method} did not learn its task on these recordings.",
+        f"No answer: {study.primary.method} did not learn its pretext task on these recordings.",
         [
-            f"After {n_steps:.0f} steps, the relative held-out loss was {loss:.2f} (1 = chance "
-            "level).",
-            "Add recordings, with or without labels, or pretrain longer (command: --minutes, "
-            '--thorough; Python: minutes, effort="thorough").',
+            f"After {n_steps:.0f} steps, the loss on held-out subjects was {loss:.2f} times the "
+            "chance-level loss (below 1 is better than chance).",
+            "Add recordings, with or without labels, or pretrain longer. On the command line, use "
+            '--minutes or --thorough; in Python, use minutes or effort="thorough".',
         ],
     )
 
@@ -136,12 +144,13 @@ def _method_answer(study: Any) -> Answer:
         return _missing(study)
     interval = f"95 % prediction interval {number_text(chosen.low)} to {number_text(chosen.high)}"
     status = "Preliminary recommendation" if _n_to_come(study) else "Recommended"
-    reasons = ["It has the highest mean score."]
+    reasons = ["This method has the highest mean score."]
     if chosen.equivalent:
         reasons = [
-            f"It is the simplest of {len(chosen.equivalent) + 1} equivalent methods (at most "
-            f"{RELEVANT_DIFFERENCE} below the highest mean, and not significantly lower).",
-            f"The other equivalent methods: {format_list(chosen.equivalent, max_items=3)}.",
+            f"This method is the simplest of {len(chosen.equivalent) + 1} equivalent methods. A "
+            f"method is equivalent if its mean score is at most {RELEVANT_DIFFERENCE} below the "
+            "highest mean score, and not significantly lower.",
+            f"The other equivalent methods are: {format_list(chosen.equivalent, max_items=3)}.",
         ]
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",
@@ -151,25 +160,25 @@ def _method_answer(study: Any) -> Answer:
 
 
 def _comparison_answer(study: Any, pair: Comparison, texts: Sequence[str]) -> Answer:
-    """Fill the values of a comparison into the texts of its outcome."""
+    """Return the answer with the texts of an outcome and the values of a comparison."""
     values = {k: number_text(v) if isinstance(v, float) else v for k, v in vars(pair).items()}
     values |= dict(metric=study.metric.replace("_", " "), relevant=RELEVANT_DIFFERENCE)
     values["ci"] = "95 % CI {ci_low} to {ci_high}".format(**values)
     values["p"] = f"p {p_text(pair.p)}" if pair.p < 0.001 else f"p = {p_text(pair.p)}"
     values["result"] = "better" if pair.difference > 0 else "worse"
-    values["needed"] = "more pretrainings, not only more subjects"
+    values["needed"] = "more pretraining runs, because more subjects alone do not suffice"
     if np.isfinite(pair.subjects_needed):
         rounded = float(f"{pair.subjects_needed:.1e}")  # two digits
-        values["needed"] = f"about {rounded:.0f} subjects of similar variability"
+        values["needed"] = f"about {rounded:.0f} subjects, if they vary as much as these subjects"
     headline, *details = (text.format(**values) for text in texts)
     name = "difference in {metric}: {method} minus {reference}".format(**values)
     return Answer(headline, details, (number_text(pair.difference, "+.3f"), name, values["ci"]))
 
 
 def _missing(study: Any) -> Answer:
-    """Return the answer for a comparison that is not finished, or that failed."""
+    """Return the answer to a question whose comparison is not finished, or failed."""
     if n := _n_to_come(study):
-        return Answer("Not finished.", [f"{n} of {len(study.plan)} steps remain."])
+        return Answer("Not finished.", [f"{n} of {len(study.plan)} steps of the study remain."])
     failed = study.plan[study.plan["status"] == "failed"]
     reasons = [f"{row.step}: {row.reason.rstrip('.')}." for row in failed.itertuples()]
     return Answer("No answer: no scores are available for this comparison.", reasons)
@@ -180,16 +189,16 @@ def _n_to_come(study: Any) -> int:
 
 
 def are_above_chance(levels: pd.DataFrame) -> pd.Series:
-    """Whether each mean score is significantly above chance level."""
+    """Return for each method whether its mean score is significantly above chance level."""
     return (levels["p_chance"] < ALPHA) & (levels["mean"] > levels["chance"])
 
 
 def number_text(value: float, form: str = ".3f") -> str:
-    """Format a number with a minus sign instead of a hyphen, and NaN as an en dash."""
+    """Format a number, with a minus sign instead of a hyphen, or NaN as an en dash."""
     minus, dash = "\N{MINUS SIGN}", "\N{EN DASH}"
     return dash if pd.isna(value) else format(value, form).replace("-", minus)
 
 
 def p_text(value: float) -> str:
-    """Format a p-value; values below 0.001 are not written out."""
+    """Format a p-value. Values below 0.001 are formatted as "< 0.001"."""
     return "< 0.001" if value < 0.001 else number_text(value)

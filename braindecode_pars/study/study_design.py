@@ -1,4 +1,4 @@
-"""Plan a study: settings, test subjects, draws of labeled subjects, steps and their durations."""
+"""Plan a study: settings, test subjects, draws of labeled subjects, and steps with durations."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ from braindecode_pars.windows import labels
 DRAWS = 12
 #: Maximum number of labeled subjects in a draw.
 MAX_LABELED = 4
-#: Maximum proportion of subjects that are excluded so that the remaining subjects can be centered.
+#: Maximum proportion of subjects that may be excluded because they have too few windows for
+#: subject-wise centering. If more subjects have too few windows, subject-wise centering is skipped.
 MAX_LEFT_OUT = 0.2
-#: Maximum number of pretraining steps of the task "features". Its loss decreases from the first
-#: step on, so that few steps suffice.
+#: Maximum number of pretraining steps for the task "features". A small number suffices, because the
+#: loss decreases from the first step.
 FEATURES_STEPS = 200
 #: Number of windows to estimate the duration of a pretraining step.
 TIMED_TRAINING_WINDOWS = 96
-#: Metric of all scores, as computed by ``study_scores.count_predictions``.
+#: Metric of all scores. It is computed by ``study_scores.count_predictions``.
 METRIC = "balanced_accuracy"
 #: Format version in study.json.
 FORMAT = {"study": 2}
-#: Name of the folder of the recommended classifier, in the folder of the study.
+#: Name of the subfolder with the recommended classifier, in the folder of the study.
 MODEL_FOLDER = "model"
 
 
@@ -55,16 +56,17 @@ class Effort:
     Attributes
     ----------
     max_steps : int
-        Maximum number of steps of a pretraining.
+        Maximum number of steps for which an encoder is pretrained.
     minutes : float
-        Maximum number of minutes of a pretraining.
+        Maximum number of minutes for which an encoder is pretrained.
     groups : tuple of str
         Groups of methods that are run.
     n_pretrainings : int
-        Number of pretrainings of the first task, and of random initializations, in each fold.
-        Further tasks have one pretraining less.
+        Number of encoders, with different seeds, that are pretrained with the first task in each
+        fold, and number of randomly initialized encoders. For each further task, one encoder fewer
+        is pretrained.
     controls : tuple of str
-        Control analyses, which are run after a significant improvement.
+        Names of the control analyses, which are run only after a significant improvement.
     """
 
     max_steps: int
@@ -74,7 +76,7 @@ class Effort:
     controls: tuple[str, ...] = ("slow", "phase", "order", "labels")
 
     def step_limit(self, task: str) -> int:
-        """Return the maximum number of steps of a pretraining with a task."""
+        """Return the maximum number of steps for which an encoder is pretrained with a task."""
         return min(self.max_steps, FEATURES_STEPS) if task == "features" else self.max_steps
 
 
@@ -87,7 +89,7 @@ EFFORTS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a study: arguments of :func:`~braindecode_pars.evaluation.study`."""
+    """Settings of a study, which are arguments of :func:`~braindecode_pars.evaluation.study`."""
 
     effort: str = "default"
     tasks: Sequence[str] = TASKS
@@ -100,7 +102,7 @@ class Settings:
 
     @property
     def limits(self) -> Effort:
-        """Effort with the chosen maximum duration, and only with selected control analyses."""
+        """Limits of the effort, after applying ``minutes``, ``only`` and ``without``."""
         effort = EFFORTS[self.effort]
         chosen = {name.lower() for name in self.only or effort.groups}
         has_controls = "controls" in chosen - {name.lower() for name in self.without}
@@ -109,16 +111,17 @@ class Settings:
 
 
 class StudyFold(NamedTuple):
-    """Windows for pretraining, training and test in one fold of subjects.
+    """Indices of the windows for pretraining, training and testing in one fold of subjects.
 
     Attributes
     ----------
     pretraining : ndarray of int
-        Indices of the windows of all subjects except the test subjects, in ``Design.corpus``.
+        Indices into ``Design.corpus`` of the windows of all subjects except the test subjects.
     draws : list of ndarray of int
-        Indices of the training windows of each draw of labeled subjects, in ``Design.labeled``.
+        For each draw (random subset) of labeled subjects, indices of the training windows into
+        ``Design.labeled``.
     test : ndarray of int
-        Indices of the test windows, in ``Design.labeled``.
+        Indices into ``Design.labeled`` of the test windows.
     """
 
     pretraining: np.ndarray
@@ -133,25 +136,26 @@ class Design:
     Attributes
     ----------
     corpus : Corpus
-        All windows. The windows of subjects in ``left_out`` are unlabeled.
+        All windows, labeled and unlabeled. The windows of subjects in ``left_out`` are unlabeled.
     labeled : Corpus
-        The labeled windows, which are scored.
+        Labeled windows, on which the methods are trained and scored.
     classes : dict
-        Names of the classes by label, in the order of the labels.
+        Name of the class of each label, in the order of the labels.
     folds : list of StudyFold
-        Folds of subjects. Each labeled subject is tested in one fold.
+        Folds of subjects. Each labeled subject is a test subject in one fold.
     n_labeled : int
         Number of labeled subjects in a draw.
     n_sets : int
-        Number of disjoint sets of labeled subjects in one shuffle of the training subjects.
+        Number of disjoint draws that result from one shuffle of the training subjects.
     by_subject : bool
-        Whether each subject has one class.
+        Whether each subject has windows of one class only.
     class_of : Series
-        Class of each labeled subject, or 0 if classes vary within subjects.
+        Class of each labeled subject. If classes vary within subjects, 0 for all subjects.
     is_centered : bool
-        Whether methods are also scored with subject-centered features.
+        Whether methods are also scored with subject-wise centering of the features.
     left_out : dict of str to int
-        Number of labeled windows by subject, for subjects with too few windows for centering.
+        Subjects that are excluded from scoring because they have too few labeled windows for
+        subject-wise centering, with the number of labeled windows of each.
     """
 
     corpus: splitting.Corpus
@@ -178,14 +182,15 @@ def make_design(
     n_labeled: int | None = None,
     n_draws: int = DRAWS,
 ) -> Design:
-    """Divide the subjects into two folds, and draw labeled subjects.
+    """Divide the subjects into two folds, and draw labeled subjects from the training subjects.
 
-    The training subjects of a fold are shuffled, and divided into disjoint sets of ``n_labeled``
-    subjects. Each set is one draw, so that the draws of a shuffle have no subject in common.
+    In each fold, the training subjects are shuffled and divided into disjoint sets of ``n_labeled``
+    subjects. Each set is one draw, so draws from the same shuffle have no subject in common. The
+    training subjects are shuffled again until there are ``n_draws`` draws.
 
-    If ``n_labeled`` is None, a set has four subjects, or fewer if there are too few subjects for
-    three such sets. If each subject has one class, a set has two subjects per class, or one per
-    class if there are too few subjects.
+    If ``n_labeled`` is None, a draw has four subjects, or fewer if a fold has fewer than 12
+    training subjects. If each subject has one class, a draw has two subjects per class, or one
+    subject per class if there are too few subjects.
 
     Raises
     ------
@@ -202,7 +207,7 @@ def make_design(
     labeled = replace(corpus, **{name: getattr(corpus, name)[is_labeled] for name in columns})
     # If classes vary within subjects, all subjects form one class.
     y_of_subject = pd.Series(labeled.y if by_subject else 0, range(len(labeled.y)))
-    # The most frequent class
+    # The class of a subject is the most frequent class of the windows.
     class_of = y_of_subject.groupby(labeled.groups).agg(lambda classes: classes.mode()[0])
     n_classes = class_of.nunique()
 
@@ -219,8 +224,9 @@ def make_design(
     n_possible = size // n_labeled
     if n_possible < 2:
         raise ValueError(
-            f"n_train_subjects is {n_labeled}, but the {size} training subjects of a fold must be "
-            f"divided into at least two disjoint sets. Use n_train_subjects={size // 2} or fewer."
+            f"n_train_subjects={n_labeled} is too large. The training subjects of a fold must be "
+            f"divided into at least two disjoint sets of this size, and only {size} subjects can "
+            f"be used. Use n_train_subjects={size // 2} or fewer, or add labeled subjects."
         )
     n_sets = max(k for k in range(1, n_possible + 1) if n_draws % k == 0)
 
@@ -230,7 +236,7 @@ def make_design(
             splitting.draw_subjects(pool, n_labeled, draw, class_of.to_dict(), n_sets)
             for draw in range(n_draws)
         ]
-        # Unlabeled windows of the test subjects are not used for pretraining either.
+        # Pretraining uses no windows of the test subjects, not even unlabeled windows.
         tested = corpus.rows_of(labeled.groups[test].tolist())
         pretraining = np.setdiff1d(np.arange(len(corpus.y)), tested)
         folds.append(StudyFold(pretraining, [labeled.rows_of(d) for d in drawn], test))
@@ -263,19 +269,20 @@ class StudyPlan:
     design : Design
         Test subjects and labeled subjects.
     effort : Effort
-        Limits of a pretraining.
+        Limits of pretraining, such as the maximum number of steps.
     steps : list of StudyStep
         Steps in the order in which they are run.
     control_steps : list of StudyStep
-        Control analyses of the primary comparison, which are run after a significant improvement.
+        Control analyses of the primary comparison, which are run only after a significant
+        improvement.
     table : DataFrame
-        One row per step: ``step``, ``group``, ``methods`` and ``minutes``, the expected duration on
-        one core (NaN if it was not estimated).
+        One row per step. The columns are ``step``, ``group``, ``methods`` and ``minutes``, the
+        expected duration of pretraining on one core (NaN if it was not estimated).
     folder : Path
         Folder of the study.
     about : dict
-        Entries that the report lists by name, such as versions, and the digest of the data and the
-        design, which identifies the results in the folder.
+        Entries that the report lists by name, such as versions. The entry ``digest`` depends on the
+        data and the design, and identifies the results in the folder.
     """
 
     dataset: str
@@ -301,9 +308,9 @@ def plan_study(
 ) -> StudyPlan:
     """Choose the design and the methods of a study, and estimate its duration.
 
-    The estimate takes a few seconds per pretext task. The other arguments are those of
-    :func:`~braindecode_pars.evaluation.study`. ``check`` must not contain findings that stop a
-    study.
+    Estimating the duration takes a few seconds per pretext task. ``check`` must not contain
+    findings of level "stop". The arguments from ``methods`` on are arguments of
+    :func:`~braindecode_pars.evaluation.study`.
     """
     corpus = splitting.Corpus.of(data.windows, dataset, unlabeled_label)
     effort = settings.limits
@@ -334,7 +341,8 @@ def _describe(
 ) -> dict[str, Any]:
     """Return the entries of ``Study.about`` that are known before the study runs."""
     limits = dict(max_steps=effort.max_steps, max_minutes=effort.minutes)
-    # All settings that the scores of a step depend on, so that a folder never mixes two settings
+    # The digest includes all settings on which scores depend, so scores from different settings are
+    # never mixed in a folder.
     dependencies = (settings.draws, design.n_labeled, design.left_out, limits, FEATURES_STEPS)
     data = cache.describe_corpus(design.corpus)
     is_network = [method.kind == "network" for step in steps for method in step.methods]
@@ -344,9 +352,9 @@ def _describe(
         digest=cache.digest(data, dependencies, cache.versions()),
         n_labeled_subjects=design.n_labeled,
         design=(
-            f"{len(design.folds)} folds of subjects; in each fold, {settings.draws} draws of "
-            f"{labeled} ({design.n_sets} disjoint sets in each shuffle of the training subjects) "
-            f"and {effort.n_pretrainings} pretrainings{networks}"
+            f"{len(design.folds)} folds of subjects. Each fold has {settings.draws} draws of "
+            f"{labeled} ({design.n_sets} disjoint draws from each shuffle of the training "
+            f"subjects) and {effort.n_pretrainings} pretraining seeds{networks}"
         ),
         pretraining=limits,
         effort=settings.effort,
@@ -361,30 +369,32 @@ def _excluded_from_centering(design: Design) -> Iterator[str]:
         counts = [f"{subject} ({n} windows)" for subject, n in design.left_out.items()]
         yield (
             f"Subject-wise centering requires at least {transformers.MIN_WINDOWS} labeled windows "
-            "per subject. These subjects have fewer labeled windows, and are not scored: "
-            f"{checks.format_list(counts, max_items=20)}. Their windows are used for pretraining, "
-            "without labels."
+            "per subject. The following subjects have fewer labeled windows and are not scored: "
+            f"{checks.format_list(counts, max_items=20)}. The windows of these subjects are used "
+            "only for pretraining, without their labels."
         )
     elif not (design.is_centered or design.by_subject):
         yield (
-            "Subject-wise centering was skipped: too many subjects have fewer than "
-            f"{transformers.MIN_WINDOWS} labeled windows."
+            f"Subject-wise centering was skipped, because more than {100 * MAX_LEFT_OUT:g} % of "
+            f"the labeled subjects have fewer than {transformers.MIN_WINDOWS} labeled windows."
         )
 
 
 def check_settings(
     settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
 ) -> None:
-    """Raise an error if an argument of a study is invalid, or its folder contains other files."""
+    """Raise an error if an argument of a study is invalid, or if ``out`` contains other files."""
     checks.choice(*EFFORTS).check("effort", settings.effort)
-    # Each shuffle yields the same number of disjoint sets, so that their variance can be estimated
+    # The number of draws must be even, so that every shuffle can have at least two disjoint draws,
+    # from which the variance of draws is estimated.
     is_even = checks.ParameterRule("an even number", (int,), lambda n: n > 0 and n % 2 == 0)
     is_even.check("draws", settings.draws)
     checks.optional(checks.positive()).check("minutes", settings.minutes)
     splitting.check_list("tasks", settings.tasks, checks.instance("names of pretext tasks", str))
     for encoder in (settings.encoders or {}).values():
         pretrained.load_encoder(encoder)
-    # With several channels and all bundled encoders, the list contains every possible method.
+    # These steps include every possible method: n_chans is larger than 1, and all bundled encoders
+    # are included.
     encoders = {**{name: name for name in names.ENCODERS}, **(settings.encoders or {})}
     all_steps = study_methods.make_steps(2, settings.tasks, encoders, methods or {})
     study_methods.choose_steps(all_steps, settings.limits.groups, settings.only, settings.without)
@@ -400,8 +410,8 @@ def _check_model_folder(folder: Path) -> None:
         description = model_files.read_model(folder).description
         if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
             raise ValueError(
-                f"{folder} contains a {kind} that was not saved by a study. The study would "
-                "overwrite it. Move this model, or choose another output folder."
+                f"{folder} contains a {kind} that was not saved by a study, and that this study "
+                "would overwrite. Move this model, or choose a different output folder."
             )
 
 
@@ -409,15 +419,15 @@ def _check_model_folder(folder: Path) -> None:
 
 
 def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort) -> list[float]:
-    """Return the expected duration of the pretrainings of each step on one core, in minutes.
+    """Estimate how many minutes pretraining takes in each step, on one core.
 
-    The duration is NaN for steps without pretraining, including networks.
+    The estimate is NaN for steps in which no encoder is pretrained, including steps of networks.
     """
     tasks_of_steps = [
         [method.task for method in step.methods if method.task and method.kind != "network"]
         for step in steps
     ]
-    with warnings.catch_warnings(action="ignore"):  # the steps give the same warnings
+    with warnings.catch_warnings(action="ignore"):  # the steps of the study issue the same warnings
         seconds = {
             task: _seconds_of(task, design, effort)
             for task in {*chain.from_iterable(tasks_of_steps)}
@@ -428,10 +438,10 @@ def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort)
 
 
 def _seconds_of(task: str, design: Design, effort: Effort) -> float:
-    """Time some steps of a pretraining, and return its expected duration in seconds."""
+    """Time some pretraining steps with a task, and estimate the seconds that pretraining takes."""
     windows = design.corpus.X[:TIMED_TRAINING_WINDOWS]
     n_steps = math.ceil(len(windows) / PARSEmbedder.pretrain_batch_size)
-    # The first fit is not used, because it includes one-time costs.
+    # The duration of the first fit is ignored, because it includes one-time costs.
     embedders = (PARSEmbedder(task, pretrain_epochs=n, verbose=0) for n in (1, 1, 4))
     _, short, long = (timeit(partial(e.fit, windows), number=1) for e in embedders)
     seconds_per_step = max(0.0, long - short) / (3 * n_steps)

@@ -1,4 +1,4 @@
-"""Methods of a study, and the steps in which they are scored."""
+"""Methods that a study compares, and the steps in which these methods are scored."""
 
 from __future__ import annotations
 
@@ -22,50 +22,53 @@ from braindecode_pars.pretrained import cards
 
 #: Pretext tasks of a study. The first task is used in the primary comparison.
 TASKS = ("pars", "features")
-#: Groups of methods of the effort "default", and control analyses.
+#: Groups of methods that ``effort="default"`` includes. "controls" are the control analyses.
 GROUPS = ("baselines", "primary", "tasks", "bundled", "ensemble", "networks", "controls")
-#: Number of folds of subjects. Each subject is tested once in every draw.
+#: Number of folds of subjects. Each subject is a test subject in one fold.
 N_FOLDS = 2
-#: Minimum number of channels for the tangent space to be the baseline specified in advance.
+#: Minimum number of channels for which the tangent space is the baseline specified in advance.
 MIN_CHANNELS_OF_TANGENT_SPACE = 8
-#: Minimum duration of a window for which the bundled sleep encoder is included, in seconds.
+#: Minimum duration of a window, in seconds, for which the bundled encoder pars-sleep is included.
 SLEEP_SECONDS = 20
-#: Number of epochs of published networks. With fewer epochs, they do not learn.
+#: Number of epochs for which published networks are trained. With fewer, they do not learn.
 PUBLISHED_EPOCHS = 15
-#: Name of the pretraining with the targets of other windows.
+#: Name of the encoder that is trained in the same way, but with the targets of other windows.
 SHAM = "sham pretraining"
 #: Name of the encoder without pretraining.
 RANDOM = "random initialization"
-#: Name of the baseline specified in advance for few channels.
+#: Name of the baseline that is specified in advance if there are few channels.
 HAND_CRAFTED = "hand-crafted features"
-#: Name of the baseline specified in advance for many channels.
+#: Name of the baseline that is specified in advance if there are many channels.
 TANGENT = "Riemannian tangent space"
 
 
 @dataclass(frozen=True)
 class Method:
-    """Method that is scored in a study.
+    """Method that a study scores.
 
     Attributes
     ----------
     name : str
-        Name in tables and figures. It is unique together with ``pretraining``.
+        Name of the method in tables and figures. Methods with the same name differ in
+        ``pretraining``.
     kind : str
         "pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network".
     views : tuple of str
-        Names of feature sets, as in :class:`~braindecode_pars.FewLabelsClassifier`. Each feature
-        set has its own linear classifier. Empty if the method has an ``estimator``.
+        Names of the feature sets, as in :class:`~braindecode_pars.FewLabelsClassifier`. A separate
+        linear classifier is trained on each feature set. Empty if the method has an ``estimator``.
     encoder : str | None
-        Encoder pretrained on other data. None if the encoder is trained in the study, or if the
-        method has no encoder.
+        Encoder that was pretrained on other data. None if the encoder is trained in the study, or
+        if the method does not use an encoder.
     task : str | None
-        Pretext task, if the encoder is pretrained on this dataset. Otherwise None.
+        Pretext task with which the encoder is pretrained on this dataset. None if the method does
+        not pretrain an encoder.
     pretraining : int
-        Seed of the pretraining or of the random initialization.
+        Seed of pretraining or of the random initialization.
     estimator : estimator | None
-        Classifier that is trained on windows in every draw. None if the method has ``views``.
+        Classifier that is trained on the windows of each draw of labeled subjects. None if the
+        method has ``views``.
     references : tuple of str
-        Names of the methods with which this method is compared.
+        Names of the methods to which this method is compared.
     """
 
     name: str
@@ -79,16 +82,17 @@ class Method:
 
     @property
     def additional_data(self) -> str:
-        """Data that the method uses in addition to the labeled subjects."""
+        """Data that the method uses in addition to the windows of the labeled subjects."""
         if self.task is not None:
             return "unlabeled windows of all subjects except the test subjects"
         return "" if self.encoder is None else "pretraining data of the encoder"
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the classifier, encoder or pretext task.
+        """Digest of the classifier, encoder or pretext task, by which stored scores are found.
 
-        If the estimator cannot be identified, the digest is random, so that scores are not reused.
+        If the classifier has parameters of which no digest can be computed, the digest is random,
+        so that stored scores are not reused.
         """
         estimator: Any = self.estimator
         if estimator is None:
@@ -97,17 +101,17 @@ class Method:
             return cache.digest(cache.describe_estimator(estimator))
         except ValueError as error:
             checks.warn_user(
-                f"Method {self.name!r} is scored again in every call, because it cannot be "
-                f"identified: {error}."
+                f"The scores of the method {self.name!r} are not reused if the study is repeated, "
+                f"because its estimator cannot be identified: {error}."
             )
             return secrets.token_hex(6)
 
 
 @dataclass(frozen=True)
 class StudyStep:
-    """Unit of work of a study: methods that are scored in one process.
+    """Step of a study: methods that are scored together, in one process.
 
-    If a step is interrupted, it is repeated from its beginning.
+    If a step is interrupted, it starts again from the beginning.
 
     Attributes
     ----------
@@ -118,9 +122,11 @@ class StudyStep:
     methods : tuple of Method
         Methods that are scored.
     fold : int | None
-        Fold in which the methods are scored. If None, they are scored in all folds.
+        Index of the fold in which the methods are scored. If None, the methods are scored in all
+        folds.
     control : str
-        Control signal. By default, the recorded signal.
+        Name of the control signal on which the methods are scored. By default, the methods are
+        scored on the recorded signals.
     """
 
     name: str
@@ -139,7 +145,8 @@ def make_steps(
 ) -> list[StudyStep]:
     """Return all steps of a study in the order in which they are run.
 
-    The baselines, which take seconds, are first. The primary comparison is second.
+    The first steps score the baselines, which takes seconds. The next steps are the primary
+    comparison.
 
     Parameters
     ----------
@@ -148,12 +155,12 @@ def make_steps(
     tasks : sequence of str
         Pretext tasks. The first task is used in the primary comparison and by the networks.
     encoders : mapping of str to encoder
-        Encoders pretrained on other data.
+        Encoders pretrained on other data, by name.
     further : mapping of str to estimator
-        Additional baselines of the user, by name.
+        Additional baselines from the user, by name.
     n_pretrainings : int
-        Number of pretrainings of the first task in each fold. Further tasks have one pretraining
-        less.
+        Number of encoders that are pretrained with the first task in each fold. For each further
+        task, one encoder fewer is pretrained.
 
     Raises
     ------
@@ -178,8 +185,8 @@ def make_steps(
     names = [step.methods[0].name.lower() for step in steps if step.fold is None]
     if repeated := [name for name in further if names.count(name.lower()) > 1]:
         raise ValueError(
-            f"methods contains the name {repeated[0]!r}, which is also the name of another method "
-            "of the study. Use a different name."
+            f"The name {repeated[0]!r} in methods is already the name of another method of the "
+            "study. Use a different name."
         )
     return steps
 
@@ -192,7 +199,10 @@ def _step(
 
 
 def _pretraining_steps(task: str, group: str, n_pretrainings: int) -> Iterator[StudyStep]:
-    """Yield steps with a pretraining and its sham; in group "primary", also a random encoder."""
+    """Yield the steps that compare pretraining with sham pretraining.
+
+    Each step has one seed and one fold. In the group "primary", a random encoder is also compared.
+    """
     name = f"{task_label(task)} pretraining"
     sham = SHAM if group == "primary" else f"{SHAM} of {task_label(task)}"
     for seed in range(n_pretrainings):
@@ -229,7 +239,7 @@ def _bundled_steps(n_chans: int, encoders: Mapping[str, Any]) -> Iterator[StudyS
 
 
 def _network_steps(task: str) -> Iterator[StudyStep]:
-    """Yield steps of networks: from scratch, and fine-tuned with the same settings."""
+    """Yield the steps of networks: trained from scratch, and fine-tuned with the same settings."""
     classifier = PARSClassifier(None, head="auto", head_epochs=0, encoder_lr_factor=1.0, verbose=0)
     scratch = Method("from scratch", "network", estimator=classifier)
     fine_tuned = Method(
@@ -244,7 +254,7 @@ def _network_steps(task: str) -> Iterator[StudyStep]:
 
 
 def task_label(task: str) -> str:
-    """Return the name of a pretext task in tables: PARS, MAE, features, or its class name."""
+    """Return the name of a pretext task in tables, such as PARS, MAE or features."""
     name = base.find_task(task).__name__
     return name if name.lower() == task.lower() else task.rpartition(":")[2]
 
@@ -260,18 +270,18 @@ def choose_steps(
     only: Collection[str] = (),
     without: Collection[str] = (),
 ) -> list[StudyStep]:
-    """Return the steps with the selected methods.
+    """Return the steps that contain selected methods, with only these methods.
 
     Parameters
     ----------
     steps : sequence of StudyStep
         All steps.
     groups : collection of str
-        Groups of the effort, which are used if ``only`` is empty.
+        Groups of methods to run if ``only`` is empty.
     only : collection of str
-        Groups or names of methods to run, case-insensitive.
+        Names of methods or of groups of methods to run, case-insensitive.
     without : collection of str
-        Groups or names of methods to exclude, case-insensitive.
+        Names of methods or of groups of methods to exclude, case-insensitive.
 
     Raises
     ------
@@ -282,8 +292,8 @@ def choose_steps(
     lower_case = {name.lower() for name in known}
     if unknown := [name for name in (*only, *without) if name.lower() not in lower_case]:
         raise ValueError(
-            f"only= and without= contain unknown names: {checks.format_list(unknown)}. Use names "
-            f"of groups or methods: {', '.join(sorted(known))}."
+            f"only= or without= contains unknown names: {checks.format_list(unknown)}. Use the "
+            f"following names of methods or of groups of methods: {', '.join(sorted(known))}."
         )
     wanted, unwanted = ({name.lower() for name in names} for names in (only or groups, without))
     chosen = []
@@ -294,14 +304,18 @@ def choose_steps(
             chosen.append(replace(step, methods=tuple(methods)))
     if not chosen:
         raise ValueError(
-            "No method is selected by only= and without=. Select at least one method. Control "
-            "analyses (group 'controls') also require the group 'primary'."
+            "No method is selected by only= and without=. Select at least one method. To run only "
+            "the control analyses (group 'controls'), also select the group 'primary', which they "
+            "require."
         )
     return chosen
 
 
 def make_control_steps(steps: Sequence[StudyStep], controls: Sequence[str]) -> list[StudyStep]:
-    """Return the control analyses of the primary comparison, starting with recorded signals."""
+    """Return one step per control analysis of the primary comparison.
+
+    The first step repeats the primary comparison on the recorded signals.
+    """
     primary = [m for step in steps if step.group == "primary" for m in step.methods]
     methods = tuple(dict.fromkeys(m for m in primary if m.kind in ("pretrained", "sham")))
     return [
@@ -316,12 +330,13 @@ def usable_encoders(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the encoders that a study can use, and the reasons why other encoders are excluded.
 
-    An encoder is excluded if it requires another sampling rate, or if its pretraining data include
-    subjects of this dataset. If the corpus of this dataset or of the encoder is unknown, a warning
-    lists the subjects on which the encoder may have been pretrained.
+    An encoder is excluded if it requires a different sampling rate than the sampling rate of the
+    windows, or if it was pretrained on subjects of this dataset. If the corpus of this dataset or
+    the corpus of the encoder is unknown, a warning lists the subjects on which the encoder may have
+    been pretrained.
 
-    If ``encoders`` is None, the bundled encoder ``small`` is checked, and for windows of 20 s or
-    longer also ``pars-sleep``.
+    If ``encoders`` is None, the bundled encoder ``small`` is checked. If the windows have a
+    duration of at least 20 s, the bundled encoder ``pars-sleep`` is also checked.
     """
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)
@@ -333,14 +348,14 @@ def usable_encoders(
         n_seen = len(leaks.leaked_subjects_on_cards([card], corpus.corpus_subjects))
         if card.sfreq not in (None, corpus.X.sfreq):
             reasons.append(
-                f"Encoder {name!r} was excluded: it requires a sampling rate of {card.sfreq:g} Hz, "
-                f"but the windows have {corpus.X.sfreq:g} Hz. To include the encoder, load the "
-                f"recordings with sfreq={card.sfreq:g}."
+                f"Encoder {name!r} was excluded, because it requires a sampling rate of "
+                f"{card.sfreq:g} Hz, but the windows are sampled at {corpus.X.sfreq:g} Hz. To "
+                f"include the encoder, load the recordings with sfreq={card.sfreq:g}."
             )
         elif n_seen:
             reasons.append(
-                f"Encoder {name!r} was excluded: it was pretrained on {n_seen} of the subjects of "
-                "this dataset (data leakage)."
+                f"Encoder {name!r} was excluded, because it was pretrained on {n_seen} of the "
+                "subjects of this dataset (data leakage)."
             )
         else:
             usable[name], usable_cards[name] = encoder, [card]

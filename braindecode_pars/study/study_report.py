@@ -1,6 +1,6 @@
-"""Report of a study: an HTML page with the answers, figures and tables.
+"""Write the report of a study: an HTML page with answers, figures and tables.
 
-Tables, captions and explanations of the page are in the template ``study_report.html``.
+The template ``study_report.html`` contains the tables, captions and explanations of the page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from braindecode_pars.study.study_tests import (
     Recommendation,
 )
 
-#: Kinds of methods, in the order of the colors of the figures.
+#: Kinds of methods. Each kind has the color at the same position in ``style.COLORS``.
 KINDS = ("pretrained", "sham", "random", "baseline", "bundled", "ensemble", "network")
 
 
@@ -37,14 +37,14 @@ def write_report(study: Any, path: str | Path) -> Path:
     Parameters
     ----------
     study : Study
-        Result of a study. It may be unfinished or without an answer.
+        Result of a study, which may be unfinished or have no answers.
     path : path
-        File, such as ``"study.html"``, or folder, in which ``report.html`` is written.
+        File to write, such as ``"study.html"``, or a folder, in which ``report.html`` is written.
 
     Returns
     -------
     Path
-        The HTML file. It is written completely or not at all.
+        Path of the HTML file. The file is written completely or not at all.
     """
     file = Path(path).expanduser()
     file = file / "report.html" if file.is_dir() or not file.suffix else file
@@ -73,7 +73,7 @@ def write_report(study: Any, path: str | Path) -> Path:
 
 
 def _figures(study: Any, answers: list[study_answers.Answer]) -> dict[str, dict[str, str]]:
-    """Return the figures of the page, by section id."""
+    """Return the figures of the page, by the id of their section."""
     figures, levels, primary = {}, study.levels, study.primary
     if primary is not None and answers[0].number:
         figures["pretraining"] = _paired_score_figure(study, primary)
@@ -85,21 +85,24 @@ def _figures(study: Any, answers: list[study_answers.Answer]) -> dict[str, dict[
         figures["method"] = _mean_score_figure(study, levels, study.recommendation)
     if study.controls is not None:
         axes = score_figures.control_gains(study.controls, study.metric.replace("_", " "))
-        axes[0].set_title("")  # the title would be the only number of labeled subjects
-        alt = "Differences from sham pretraining on recorded signals and on control signals."
+        axes[0].set_title("")  # the title would only state the number of labeled subjects
+        alt = (
+            "Differences between pretraining and sham pretraining, on recorded signals and on "
+            "control signals."
+        )
         figures["controls"] = _image(axes[0], alt)
     if len(study.confusion):
         true, predicted = study.confusion["true"], study.confusion["predicted"]
-        alt = "Confusion matrix of true and predicted classes in percent."
+        alt = "Confusion matrix: percentage of the windows of each true class, by predicted class."
         figures["confusion"] = _image(training_figures.confusion_matrix(true, predicted), alt)
     return figures
 
 
 def _paired_score_figure(study: Any, primary: Comparison) -> dict[str, str]:
-    """Draw the scores of each subject by initialization, and the mean differences below."""
+    """Draw the scores of each subject with each initialization, and below the mean differences."""
     pairs = [primary, *filter(None, [study.initialization])]
     means = {pair.reference: pair.reference_score for pair in reversed(pairs)}
-    means[primary.method] = primary.score  # last, next to its sham
+    means[primary.method] = primary.score  # last, next to sham pretraining
     values = study.scores.pivot_table("value", "subject", "method")[list(means)].to_numpy()
     top, bottom = style.axes_for(None, 2, 1, (4.6, 4.6), height_ratios=[3, 1])
     top.plot(values.T, color=style.shade(0.7), lw=0.7, zorder=1)
@@ -117,20 +120,20 @@ def _paired_score_figure(study: Any, primary: Comparison) -> dict[str, str]:
         bottom.plot(pair.difference, y, **look)
     bottom.axvline(0, color=style.shade(0.3), lw=0.8, zorder=1.5)
     style.name_rows(bottom, [textwrap.fill(f"minus {pair.reference}", 20) for pair in pairs])
-    bottom.set_xlabel("difference (95 % CI)")
+    bottom.set_xlabel("mean difference (uncorrected 95 % CI)")
     style.remove_frame(bottom, grid="x")
     differences = [
         f"{study_answers.number_text(pair.difference, '+.3f')} from {pair.reference}"
         for pair in pairs
     ]
-    alt = f"Scores of each subject and method as dots. {primary.method} differs by "
+    alt = f"Scores of each subject and method as dots. {primary.method} differs on average by "
     return _image(top, alt + " and by ".join(differences) + ".")
 
 
 def _mean_score_figure(
     study: Any, levels: pd.DataFrame, chosen: Recommendation | None = None
 ) -> dict[str, str]:
-    """Draw the mean of each method with its 95 % confidence interval, the highest on top."""
+    """Draw the mean score of each method with its 95 % confidence interval, highest on top."""
     order = levels.groupby("method")["mean"].max().sort_values(ascending=False).index
     [ax] = style.axes_for(None, 1, 1, (4.6, 1.5 + 0.45 * len(order)))
     style.name_rows(ax, [textwrap.fill(name, 18) for name in order])
@@ -161,7 +164,10 @@ def _mean_score_figure(
     position = dict(loc="outside upper left", ncols=2, handlelength=1.5)
     style.named_legend(ax.figure, style.named_artists(ax), **position)
     style.remove_frame(ax, grid="x")
-    alt = f"Mean scores with 95 % confidence intervals; {order[0]} has the highest mean."
+    alt = (
+        f"Mean score of each method with its 95 % confidence interval. {order[0]} has the highest "
+        "mean score."
+    )
     return _image(ax, alt)
 
 

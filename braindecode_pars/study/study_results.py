@@ -1,4 +1,4 @@
-"""Result of a study: scores, comparisons and the recommended method."""
+"""Result of a study: scores, comparisons and recommended method."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ from braindecode_pars.study.study_design import METRIC, Design, StudyPlan
 from braindecode_pars.study.study_methods import RANDOM, SHAM, baseline_name
 from braindecode_pars.study.study_tests import Comparison, Outcome, Recommendation, Scores
 
-#: A task counts as learned if its held-out loss, divided by the loss of its sham, is below this.
+#: A pretext task counts as learned if its held-out loss, divided by the held-out loss of its sham
+#: pretraining, is below this value.
 LEARNED = training.AT_CHANCE
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Result of a study of pretraining on a dataset.
+    """Result of a study of whether pretraining improves classification on a dataset.
+
+    The function :func:`~braindecode_pars.evaluation.study` explains the terms that are used here,
+    such as sham pretraining and draws of labeled subjects.
 
     Attributes
     ----------
@@ -36,55 +40,76 @@ class Study:
     check : DataCheck
         Result of the data check.
     plan : DataFrame
-        One row per step: ``step``, ``group`` (such as "primary"), ``methods``, ``minutes``
-        (expected duration of pretraining, otherwise NaN), ``status`` ("to come", "finished" or
-        "failed") and ``reason`` (the error of a failed step; otherwise empty).
+        One row per step of the study, with the columns:
+
+        - ``step``: name of the step.
+        - ``group``: group of methods, such as "primary".
+        - ``methods``: names of the methods that are scored in the step.
+        - ``minutes``: expected duration of pretraining on one core; NaN if no encoder is
+          pretrained.
+        - ``status``: "to come", "finished" or "failed".
+        - ``reason``: error message of a failed step; empty for other steps.
     methods : DataFrame
-        One row per method: ``method``, ``kind`` ("pretrained", "sham", "random", "baseline",
-        "bundled", "ensemble" or "network") and ``additional_data`` (data used in addition to the
-        labeled subjects; subject-centered features also use unlabeled windows of the test subject).
+        One row per method, with the columns:
+
+        - ``method``: name of the method.
+        - ``kind``: "pretrained", "sham", "random", "baseline", "bundled", "ensemble" or "network".
+        - ``additional_data``: data that the method uses in addition to the labeled subjects. With
+          subject-centered features, methods also use unlabeled windows of the test subject.
     scores : DataFrame
-        One row per score:
+        One row per score, with the columns:
 
         - ``method`` and ``kind``, as in ``methods``.
-        - ``is_centered``: whether features are subject-centered.
-        - ``pretraining``: seed of the pretraining or random initialization; 0 for other methods.
-        - ``fold``, ``draw`` and ``subject``.
-        - ``value``: the score.
-        - ``chance``: chance level of the subject.
-        - ``stratum``: class of the subject; 0 if classes vary within subjects.
-        - ``shuffle``: shuffle of the training subjects. Draws from the same shuffle have no labeled
-          subject in common.
+        - ``is_centered``: whether the features are subject-centered.
+        - ``pretraining``: seed of pretraining or of the random initialization; 0 for methods that
+          have neither.
+        - ``fold``, ``draw`` and ``subject``: fold, draw of labeled subjects, and test subject.
+        - ``value``: score of the test subject.
+        - ``chance``: chance level of the test subject.
+        - ``stratum``: class of the test subject; 0 if classes vary within subjects.
+        - ``shuffle``: index of the shuffle of the training subjects from which the draw was taken.
+          Draws from the same shuffle have no labeled subject in common.
     levels : DataFrame
-        Mean scores, with one row per combination of ``method`` and ``is_centered``. Further
-        columns: ``kind``, ``mean``, ``ci_low``, ``ci_high`` (uncorrected 95 % confidence interval),
-        ``sd`` (across subjects), ``chance`` and ``p_chance`` (test against chance level,
-        Holm-corrected over all rows).
+        Mean scores, with one row per combination of ``method`` and ``is_centered``. The other
+        columns are:
+
+        - ``kind``, as in ``methods``.
+        - ``mean``: mean score.
+        - ``ci_low``, ``ci_high``: uncorrected 95 % confidence interval of the mean.
+        - ``sd``: standard deviation across subjects.
+        - ``chance``: mean chance level.
+        - ``p_chance``: p-value of the test against chance level, Holm-corrected over all rows.
     primary, initialization, baseline : Comparison | None
-        Pretraining on this dataset, compared with sham pretraining, with random initialization, and
-        with the baseline that was specified in advance. ``baseline.p`` is NaN if the improvement in
-        the primary comparison is not significant. A comparison is None if it was not computed.
+        Comparisons of pretraining on this dataset with sham pretraining (``primary``), with random
+        initialization (``initialization``), and with the baseline that was specified in advance
+        (``baseline``). If the improvement in the primary comparison is not significant, the
+        comparison with the baseline is not tested, and ``baseline.p`` is NaN. A comparison that was
+        not computed is None.
     secondary : DataFrame
-        Other methods compared with their references: ``method``, ``reference``, ``difference``, and
-        ``ci_low``, ``ci_high``, ``p`` with Bonferroni correction over the rows.
+        Comparisons of other methods with their references, one row per comparison. The columns are
+        ``method``, ``reference``, ``difference``, ``ci_low``, ``ci_high`` and ``p``. The confidence
+        intervals and p-values are Bonferroni-corrected over all rows.
     recommendation : Recommendation | None
-        The recommended method.
+        Recommended method. None if no method can be recommended.
     pretrainings : DataFrame
-        One row per pretraining: ``task``, ``is_sham``, ``fold``, ``seed``, ``n_steps``,
-        ``held_out_loss`` (relative loss; 1 = chance level) and ``reason`` (why it ended).
+        One row per pretrained encoder. The columns are ``task``, ``is_sham``, ``fold``, ``seed``,
+        ``n_steps``, ``held_out_loss`` (loss on held-out subjects divided by the chance-level loss)
+        and ``reason`` (why pretraining ended).
     has_learned : bool
-        Whether the held-out loss of the primary task was lower than in its sham pretraining.
+        Whether the held-out loss of the primary pretext task was below 0.98 times the held-out loss
+        of its sham pretraining.
     controls : DataFrame | None
-        Control analyses of the primary comparison, see
-        :func:`~braindecode_pars.evaluation.control_gains`.
+        Control analyses of the primary comparison, in the format of
+        :func:`~braindecode_pars.evaluation.control_gains`. None if they were not run.
     control_notes : list of str
         Results of the control analyses in sentences.
     confusion : DataFrame
-        True and predicted classes of the recommended method in all draws.
+        True and predicted class of each window in each draw, for the recommended method.
     decisions : DataFrame | None
-        Classification of subjects, if each subject has one class; otherwise None. One row per
-        method: ``method``, ``right`` (number of correctly classified subjects), ``subjects``
-        (number of subjects), ``balanced_accuracy`` and ``auroc``, averaged over draws.
+        Classification of subjects by their mean class probabilities, averaged over draws, with one
+        row per method. The columns are ``method``, ``right`` (number of correctly classified
+        subjects), ``subjects`` (number of subjects), ``balanced_accuracy`` and ``auroc``. None if
+        classes vary within subjects.
     about : dict
         Design, limits of pretraining, versions and digest of the data, by name.
 
@@ -119,32 +144,32 @@ class Study:
 
     @property
     def n_labeled(self) -> int:
-        """Number of labeled subjects in each fit."""
+        """Number of labeled subjects with which each classifier is trained."""
         return int(self.about["n_labeled_subjects"])
 
     @property
     def has_gain(self) -> bool:
-        """Whether the pretext task was learned, and the primary improvement is significant."""
+        """Whether the encoder learned its pretext task, and the primary gain is significant."""
         pair = self.primary
         return pair is not None and pair.outcome == Outcome.GAIN and self.has_learned
 
     @property
     def answers(self) -> list[str]:
-        """The answers to the three questions of the report, one text per question."""
+        """Answers to the three questions of the report, with one text per question."""
         return [str(answer) for answer in study_answers.answers_of(self)]
 
     def report(self, path: str | Path) -> Path:
-        """Write the report as one HTML file without scripts.
+        """Write the report as a single HTML file without scripts.
 
         Parameters
         ----------
         path : path
-            HTML file, or folder for ``report.html``.
+            HTML file to write, or a folder, in which ``report.html`` is written.
 
         Returns
         -------
         Path
-            The file.
+            Path of the HTML file.
         """
         from braindecode_pars.study import study_report
 
@@ -155,7 +180,15 @@ class Study:
 
 
 def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
-    """Return the result of all steps that are finished; ``failures`` are errors by step name."""
+    """Return the result of all finished steps.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        Plan of the study.
+    failures : mapping of str to str
+        Error message of each failed step, by the name of the step.
+    """
     tables = [study_scores.read_scores(step, plan) for step in plan.steps]
     reasons = np.array([failures.get(step.name, "") for step in plan.steps], dtype=object)
     is_finished = np.array([table is not None for table in tables])
@@ -171,7 +204,8 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
         pretrainings=_table_of_pretrainings(plan),
         about=plan.about,
     )
-    # A method whose steps are not all finished has no scores for some subjects.
+    # If a step of a method is not finished, scores of some subjects are missing, so the method is
+    # left out.
     unfinished = [s for s, table in zip(plan.steps, tables, strict=True) if table is None]
     finished = {*result.methods["method"]} - {m.name for s in unfinished for m in s.methods}
     if not finished:
@@ -198,7 +232,7 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
 
 
 def _with_primary_comparisons(result: Study, scores: Scores, plan: StudyPlan) -> Study:
-    """Return the study with the comparisons of the primary method, if it is finished."""
+    """Return the result with the comparisons of the primary method, if its steps are finished."""
     primary_methods = [m for step in plan.steps if step.group == "primary" for m in step.methods]
     method = next((m for m in primary_methods if m.kind == "pretrained"), None)
     finished = {*scores.table["method"]}
@@ -218,7 +252,7 @@ def _with_primary_comparisons(result: Study, scores: Scores, plan: StudyPlan) ->
 
 
 def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
-    """Return the table of pretrainings."""
+    """Return the table ``Study.pretrainings``, with one row per pretrained encoder."""
     columns = ["task", "is_sham", "fold", "seed", "n_steps", "held_out_loss", "reason"]
     records = [
         study_scores.record_of(method, plan, step.fold)
@@ -231,7 +265,7 @@ def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
 
 
 def confusion_of(scores: pd.DataFrame, chosen: Recommendation, design: Design) -> pd.DataFrame:
-    """Return true and predicted classes of the recommended method, one row per prediction."""
+    """Return the true and the predicted class of each prediction of the recommended method."""
     rows = scores[scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
     pairs = pd.DataFrame(product(design.classes.values(), repeat=2), columns=["true", "predicted"])
@@ -242,7 +276,8 @@ def confusion_of(scores: pd.DataFrame, chosen: Recommendation, design: Design) -
 def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return how accurately each method classifies subjects by their mean class probabilities.
 
-    The columns are those of ``Study.decisions``, sorted by balanced accuracy in descending order.
+    The table has the columns of ``Study.decisions``, and is sorted by balanced accuracy in
+    descending order.
     """
     probabilities = table.filter(regex=r"^p_\d").to_numpy()
     true, predicted = pd.factorize(table["stratum"], sort=True)[0], probabilities.argmax(axis=1)
@@ -260,9 +295,10 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def primary_control_gains(plan: StudyPlan) -> pd.DataFrame | None:
-    """Return the difference in the primary comparison for each control signal.
+    """Return the difference between pretraining and sham pretraining on each control signal.
 
-    None if the scores on the original signals, or on all control signals, are missing.
+    If the scores on the recorded signals are missing, or the scores on all control signals are
+    missing, None is returned.
     """
     tables = {
         step.control: table

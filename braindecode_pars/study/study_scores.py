@@ -30,12 +30,12 @@ log = logging.getLogger(__name__)
 def run_step(step: StudyStep, plan: StudyPlan) -> None:
     """Score the methods of a step, and write the scores to the file of the step.
 
-    The file has one row per combination of method, centering, pretraining, fold, draw and subject.
-    The columns are:
+    The file has one row per combination of method, centering, pretraining seed, fold, draw and
+    subject. The columns are:
 
-    - the columns of ``Study.scores``, except ``stratum`` and ``shuffle``,
-    - ``n_I_J``: number of windows of class I that were predicted as class J,
-    - ``p_J``: mean probability of class J.
+    - The columns of ``Study.scores``, except ``stratum`` and ``shuffle``.
+    - ``n_I_J``: number of windows of class I that were predicted as class J.
+    - ``p_J``: mean predicted probability of class J.
     """
     rows = [row for method in step.methods for row in score_method(method, step, plan)]
     files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
@@ -55,12 +55,12 @@ def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
 
 
 def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[dict[str, Any]]:
-    """Yield the scores of a method in all folds and draws of a step."""
+    """Yield the scores of a method in the folds of a step, with all draws of labeled subjects."""
     design, labeled = plan.design, plan.design.labeled
     windows, y = labeled.X, labeled.y
     if step.control != UNCHANGED:
         windows = changed_windows(step.control, labeled)
-        y = windows.labels  # permuted in one of the controls
+        y = windows.labels  # one of the controls permutes the labels
     is_slow = method.kind == "network" or step.group == "controls"
     centerings = (False, True) if method.views and design.is_centered else (False,)
     with windows_estimator.features_computed_once():
@@ -84,18 +84,18 @@ def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[d
 
 
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None) -> Any:
-    """Return the encoder of a method. An encoder that does not exist yet is pretrained and saved.
+    """Return the encoder of a method. If it does not exist yet, it is pretrained and saved.
 
-    Pretraining uses the training windows of the fold, or all windows if ``fold`` is None. A sham
-    pretraining has the same number of steps as the pretraining with the same seed. A JSON file next
-    to the encoder contains the number of steps, the held-out loss, and the reason why the
-    pretraining ended.
+    Pretraining uses the windows of all subjects except the test subjects of the fold, or all
+    windows if ``fold`` is None. Sham pretraining runs for the same number of steps as the
+    pretraining with the same seed. A JSON file next to the encoder contains the number of steps,
+    the held-out loss, and the reason why pretraining ended.
     """
     windows = plan.design.corpus.X
     if method.encoder is not None:
         return method.encoder
     if method.task is None and "encoder" not in method.views:
-        # FewLabelsClassifier requires an encoder, also if its features are not used.
+        # FewLabelsClassifier requires an encoder, even if no feature set uses the encoder.
         return PARSEmbedder(None, random_state=0, verbose=0).fit(windows[:1])
     record_file = record_of(method, plan, fold)
     folder = record_file.with_suffix("")
@@ -128,10 +128,10 @@ def encoder_of(method: Method, plan: StudyPlan, fold: int | None) -> Any:
 
 
 def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
-    """Return the JSON file of a pretraining. The folder of the same name contains the encoder.
+    """Return the path of the JSON file that describes how the encoder of a method was pretrained.
 
-    A network starts from an encoder of the primary comparison, so the file of that pretraining is
-    returned.
+    The folder with the same name, but without ``.json``, contains the encoder. Networks are
+    initialized with an encoder of the primary comparison, so the file of this encoder is returned.
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
@@ -146,7 +146,7 @@ def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
 def classifier_of(
     method: Method, design: Design, encoder: Any, *, is_centered: bool
 ) -> BaseEstimator:
-    """Return the unfitted classifier of a method; ``encoder`` comes from :func:`encoder_of`."""
+    """Return the unfitted classifier of a method, with the encoder from :func:`encoder_of`."""
     if method.estimator is not None:
         estimator = clone(method.estimator)
         return estimator if method.task is None else estimator.set_params(encoder=encoder)
@@ -165,23 +165,25 @@ def predict(
 ) -> np.ndarray:
     """Fit a classifier on training windows, and return its class probabilities for test windows.
 
-    If the training windows have a single class, the probability of this class is 1.
+    If the training windows have only one class, no classifier is fitted, and the probability of
+    this class is 1.
 
     Parameters
     ----------
     classifier : estimator
-        Unfitted classifier. Without ``predict_proba``, the predicted class has the probability 1.
+        Unfitted classifier. If it has no method ``predict_proba``, the probability of the predicted
+        class is 1.
     windows : Windows
         Labeled windows.
     y : ndarray, shape (n_windows,)
-        Labels.
+        Labels of the windows.
     train, test : ndarray of int
-        Indices of the training and the test windows.
+        Indices of the training windows and of the test windows.
 
     Returns
     -------
     ndarray, shape (n_test, n_classes)
-        Probabilities of the sorted classes in ``y``.
+        Class probabilities. The columns are the classes in ``y``, sorted.
     """
     classes, codes = np.unique(y, return_inverse=True)
     present = np.unique(codes[train])
@@ -201,8 +203,9 @@ def count_predictions(
 ) -> Iterator[dict[str, Any]]:
     """Yield score, chance level, confusion counts and mean probabilities of each test subject.
 
-    The score is the balanced accuracy over the classes of the subject. The chance level is 1
-    divided by the number of these classes.
+    The score is the balanced accuracy over the classes that the windows of the subject have. The
+    chance level is 1 divided by the number of these classes. If each subject has one class, the
+    chance level is 1 divided by the number of all classes.
     """
     n, true = len(design.classes), np.searchsorted([*design.classes], true)
     predicted, subjects = probabilities.argmax(axis=1), subjects.astype(str)
@@ -213,7 +216,7 @@ def count_predictions(
         of_class = counts.sum(axis=1)
         is_present = of_class > 0
         recall = counts.diagonal()[is_present] / of_class[is_present]
-        # A subject with one class is classified among all classes.
+        # If each subject has one class, the subject could be assigned to any of the n classes.
         chance = 1 / (n if design.by_subject else is_present.sum())
         row = dict(subject=subject, value=recall.mean(), chance=chance)
         row |= {f"n_{i}_{j}": counts[i, j] for i in range(n) for j in range(n)}
@@ -224,8 +227,8 @@ def count_predictions(
 def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     """Train the recommended method on all labeled subjects, save it, and return its folder.
 
-    If the method uses an encoder pretrained on this dataset, a new encoder is pretrained on all
-    subjects. If the classifier has no method ``save``, nothing is saved, and None is returned.
+    If the method pretrains an encoder on this dataset, a new encoder is pretrained on all subjects.
+    If the classifier has no method ``save``, nothing is saved, and None is returned.
     """
     log.info("Training the recommended method on all labeled subjects.")
     design, folder = plan.design, plan.folder / MODEL_FOLDER
@@ -238,7 +241,7 @@ def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
     classifier.expected_score_ = dict(
         metric=METRIC.replace("_", " "), score=chosen.score, low=chosen.low, high=chosen.high
     )
-    if {*model_files.kinds_in(folder)} - {type(classifier).__name__}:  # from an earlier study
+    if {*model_files.kinds_in(folder)} - {type(classifier).__name__}:  # model of an earlier study
         shutil.rmtree(folder)
     classifier.save(folder)
     return str(folder)

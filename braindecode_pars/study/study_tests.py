@@ -1,4 +1,4 @@
-"""Statistics of a study: comparisons, mean scores of all methods, and the recommendation."""
+"""Statistics of a study: comparisons and mean scores of methods, and the recommended method."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from braindecode_pars.evaluation.random_effects import MeanTest, crossed_mean_of
 ALPHA = 0.05
 #: Smallest relevant improvement, in balanced accuracy.
 RELEVANT_DIFFERENCE = 0.02
-#: Number of random splits of the subjects to estimate the score of the recommended method.
+#: Number of random splits of the subjects, to estimate the score of the recommended method.
 N_SPLITS = 200
-#: Kinds of methods in order of complexity. Of equivalent methods, the simplest is recommended.
+#: Kinds of methods, from simple to complex. Of equivalent methods, the simplest is recommended.
 SIMPLEST_FIRST = ("baseline", "ensemble", "bundled", "pretrained", "network")
 
 
 class Outcome(StrEnum):
-    """Outcome of a comparison.
+    """Outcome of a comparison between a method and a reference.
 
-    - ``GAIN``, ``WORSE``: the difference is significant.
-    - ``NO_GAIN``: not significant, and an improvement of 0.02 or more is ruled out.
-    - ``UNCLEAR``: not significant, but an improvement of 0.02 or more is not ruled out.
+    - ``GAIN``: The method scores significantly higher than the reference.
+    - ``WORSE``: The method scores significantly lower than the reference.
+    - ``NO_GAIN``: The difference is not significant, and an improvement of 0.02 or more is ruled
+      out.
+    - ``UNCLEAR``: The difference is not significant, but an improvement of 0.02 or more is not
+      ruled out.
     """
 
     GAIN = "gain"
@@ -40,31 +43,34 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Paired comparison of two methods on the same subjects, draws and pretrainings.
+    """Paired comparison of two methods on the same subjects, draws and pretraining seeds.
+
+    A draw is a random subset of labeled subjects with which both methods are trained.
 
     Attributes
     ----------
     method, reference : str
-        Names of the methods. The difference is the score of ``method`` minus the score of
-        ``reference``.
+        Names of the two methods.
     score, reference_score : float
-        Mean scores of ``method`` and ``reference``. If a method has scores with and without
-        subject-wise centering, these are averaged.
+        Mean scores of ``method`` and ``reference``. If a method was scored with and without
+        subject-wise centering, both scores are averaged.
     difference, ci_low, ci_high : float
-        Mean difference and its uncorrected 95 % confidence interval.
+        Mean score of ``method`` minus mean score of ``reference``, and the uncorrected 95 %
+        confidence interval of this difference.
     p : float
-        Uncorrected p-value of a two-sided t-test with subjects, draws and pretrainings as crossed
-        random effects; NaN if the comparison was not tested.
+        Uncorrected p-value of a two-sided t-test of the difference, with subjects, draws and
+        pretraining seeds as crossed random effects. NaN if the difference was not tested.
     upper : float
-        Upper limit of the one-sided 95 % confidence interval. Larger improvements are ruled out.
+        Upper limit of the one-sided 95 % confidence interval of the difference. Improvements above
+        this limit are ruled out.
     detectable : float
         Minimum detectable difference: the true difference that this test detects with 80 % power.
     n_subjects : int
         Number of test subjects.
     n_better : int
-        Number of test subjects whose mean score is higher with ``method``.
+        Number of test subjects whose mean score is higher with ``method`` than with ``reference``.
     subjects_needed : float
-        Number of subjects required to detect a difference of 0.02 with 80 % power; infinity if more
+        Number of subjects required to detect a difference of 0.02 with 80 % power. Infinity if more
         subjects alone do not suffice.
     """
 
@@ -84,7 +90,7 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """Outcome: whether the difference is significant, and whether a gain is ruled out."""
+        """Outcome of the test: significantly better or worse, improvement ruled out, or unclear."""
         if self.p < ALPHA:
             return Outcome.GAIN if self.difference > 0 else Outcome.WORSE
         return Outcome.NO_GAIN if self.upper < RELEVANT_DIFFERENCE else Outcome.UNCLEAR
@@ -92,25 +98,26 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """Method recommended for new subjects, and its expected score.
+    """Method that a study recommends for new subjects, and its expected score.
 
     Attributes
     ----------
     method : str
         Name of the method.
     is_centered : bool
-        Whether features are subject-centered (transductive: unlabeled windows of the test subject
-        are used).
+        Whether the method uses subject-centered features. These are transductive: the mean over
+        unlabeled windows of the test subject is subtracted.
     score : float
-        Expected score on a new subject. The method is chosen and scored on different subjects, so
-        that the choice does not bias the score.
+        Expected score on a new subject. For this estimate, the method is chosen and scored on
+        different subjects, so that the choice does not bias the score.
     low, high : float
-        95 % prediction interval of the score of one new subject, clipped to 0 and 1.
+        95 % prediction interval of the score of one new subject, clipped to the range 0 to 1.
     equivalent : tuple of str
-        Names of the other methods whose mean score is at most 0.02 below the highest mean, and not
-        significantly lower.
+        Names of the other methods whose mean score is at most 0.02 below the highest mean score,
+        and not significantly lower.
     folder : str | None
-        Folder of the saved classifier, which was trained with the labels of all subjects.
+        Folder of the saved classifier, which was trained with the labels of all subjects. None if
+        the classifier was not saved.
     """
 
     method: str
@@ -123,28 +130,29 @@ class Recommendation:
 
 
 class Scores:
-    """Scores of a study, with the tests of their means and differences.
+    """Scores of a study, with methods that test mean scores and differences.
 
     Parameters
     ----------
     table : DataFrame
-        Table of scores, as in ``Study.scores``.
+        Table of scores in the format of ``Study.scores``.
     """
 
     def __init__(self, table: pd.DataFrame):
         self.table = table
         self.class_of = table.groupby("subject")["stratum"].first()
-        #: Number of disjoint sets of labeled subjects in a shuffle
+        #: Number of disjoint draws from one shuffle of the training subjects
         self.n_sets = int(table.groupby("shuffle")["draw"].nunique().max())
 
     def values(
         self, method: str, is_centered: bool | None = None, column: str = "value"
     ) -> pd.Series:
-        """Return the scores of a method by fold, subject, draw and pretraining.
+        """Return the scores of a method by fold, subject, draw and pretraining seed.
 
         If ``is_centered`` is None, scores are averaged over features with and without subject-wise
-        centering. With a single pretraining, the index has no level ``pretraining``, so that the
-        scores align with each pretraining of another method.
+        centering. If the method has only one pretraining seed, the index has no level
+        ``pretraining``, so that the scores are aligned with every pretraining seed of another
+        method.
         """
         rows = self.table[self.table["method"] == method]
         if is_centered is not None:
@@ -153,7 +161,7 @@ class Scores:
         return rows.groupby(keys)[column].mean()
 
     def test(self, values: pd.Series) -> MeanTest:
-        """Test the mean of scores or differences against zero, with crossed random effects."""
+        """Test whether mean scores or differences differ from zero, with crossed random effects."""
         folds: list[np.ndarray] = []
         strata: list[np.ndarray] = []
         for _, of_fold in values.groupby("fold"):
@@ -165,18 +173,19 @@ class Scores:
         return crossed_mean_of_folds(folds, strata)
 
     def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
-        """Return a test of the difference of two methods, and the mean scores of each subject.
+        """Test the difference between two methods, and return the mean scores of each subject.
 
-        Only common draws are used. Scores are averaged over features with and without subject-wise
-        centering. If one method has no pretraining, its scores are repeated for each pretraining of
-        the other method. If both methods have pretrainings, only common pretrainings are used.
+        Scores are averaged over features with and without subject-wise centering. Only draws that
+        both methods have are used. If both methods have several pretraining seeds, only seeds that
+        both have are used. If one method has no pretraining seeds, each of its scores is compared
+        with all pretraining seeds of the other method.
         """
         scores, reference_scores = self.values(method).align(self.values(reference), join="inner")
         both = pd.DataFrame({"method": scores, "reference": reference_scores})
         return self.test(scores - reference_scores), _of_subjects(both)
 
     def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
-        """Compare two methods; if ``is_tested`` is False, the p-value is NaN."""
+        """Compare a method with a reference. If ``is_tested`` is False, the p-value is NaN."""
         test, means = self.difference(method, reference)
         weights = class_weights(self.class_of[means.index].to_numpy())
         score, reference_score = weights @ means.to_numpy()
@@ -197,7 +206,7 @@ class Scores:
         )
 
     def levels(self) -> pd.DataFrame:
-        """Return mean, confidence interval and test against chance level of each method."""
+        """Return the table ``Study.levels``: mean score of each method, tested against chance."""
         rows = []
         keys = ["method", "is_centered", "kind"]
         for (method, is_centered, kind), part in self.table.groupby(keys, sort=False):
@@ -214,7 +223,7 @@ class Scores:
         return levels.sort_values("mean", ascending=False, ignore_index=True)
 
     def secondary(self, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
-        """Compare methods with their references, with Bonferroni correction of p and intervals."""
+        """Return the table ``Study.secondary``: Bonferroni-corrected comparisons of methods."""
         rows, n = [], len(pairs)
         for method, reference in pairs:
             test, _ = self.difference(method, reference)
@@ -226,9 +235,10 @@ class Scores:
     def recommend(self, levels: pd.DataFrame) -> Recommendation | None:
         """Choose the simplest of the best methods, and estimate its score on a new subject.
 
-        The highest of several means is biased upward. The expected score is therefore averaged over
-        200 random splits of the subjects into halves: the method is chosen on one half and scored
-        on the other half.
+        The mean score of the best of several methods overestimates its score on new subjects.
+        Therefore, the subjects are split at random into two halves, 200 times. In each split, the
+        method is chosen on one half and scored on the other half. The expected score is the mean of
+        these scores, or the mean score of the recommended method if it is lower.
         """
         usable = levels[levels["kind"].isin(SIMPLEST_FIRST)].reset_index(drop=True)
         if usable.empty:
@@ -266,9 +276,9 @@ class Scores:
     ) -> tuple[int, np.ndarray]:
         """Choose the simplest method that is equivalent to the method with the highest mean score.
 
-        A method is equivalent if its mean is at most 0.02 below the highest mean, and not
-        significantly lower in a paired t-test. Among equally simple methods, the highest mean
-        decides.
+        A method is equivalent if its mean score is at most 0.02 below the highest mean score, and
+        not significantly lower in a paired t-test. Of several equally simple methods, the method
+        with the highest mean score is chosen.
 
         Parameters
         ----------
@@ -277,14 +287,14 @@ class Scores:
         classes : ndarray, shape (n_subjects,)
             Class of each subject.
         complexity : ndarray, shape (n_methods,)
-            Rank of each method, 0 for the simplest.
+            Rank of the complexity of each method, 0 for the simplest.
 
         Returns
         -------
         chosen : int
-            Index of the method.
+            Index of the chosen method.
         is_equivalent : ndarray of bool, shape (n_methods,)
-            Whether each method is equivalent to the method with the highest mean.
+            Whether each method is equivalent to the method with the highest mean score.
         """
         of_method = class_weights(classes) @ means
         deficits = means[:, [of_method.argmax()]] - means
@@ -297,11 +307,14 @@ class Scores:
 
 
 def class_weights(classes: np.ndarray) -> np.ndarray:
-    """Return weights of subjects that sum to 1, with the same total weight for each class."""
+    """Return a weight for each subject, so that all classes have the same total weight.
+
+    The weights sum to 1.
+    """
     _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
     return 1 / (len(counts) * counts[codes])
 
 
 def _of_subjects(scores: pd.DataFrame | pd.Series) -> Any:
-    """Return the mean scores of subjects, in the order of the folds."""
+    """Return the mean score of each subject, in the order of the folds."""
     return scores.groupby(["fold", "subject"]).mean().droplevel("fold")

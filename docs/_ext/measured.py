@@ -136,7 +136,8 @@ def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Ite
     yield from _list_table(table(scores).reset_index())
     # Below the table: number of subjects, and provenance of the scores.
     n = summarize(scores)["n"].max()
-    yield from ("", f"Mean ± SD over {n} held-out subjects{averaged_seeds(scores)}.", "")
+    text = f"Cells are the mean ± SD over {n} held-out subjects{averaged_seeds(scores)}."
+    yield from ("", text, "")
     yield from (".. rst-class:: origin", "")
     yield from (f"| ``{line}``" for line in origin)
     yield ""

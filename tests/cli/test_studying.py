@@ -39,7 +39,7 @@ def test_the_plan_of_a_bundled_dataset_is_printed_and_not_run(tmp_path, monkeypa
     assert "Warning: Class is confounded with recording order: in all 24 subjects" in result.output
     assert "MAE pretraining" in result.output
     assert "small (pretrained" not in result.output
-    assert "12 draws of 4 labeled subjects (3 disjoint sets" in result.output
+    assert "12 draws of 4 labeled subjects (3 disjoint draws" in result.output
     assert "at least" in result.output  # the duration of other methods is unknown
     assert "Networks use 3 draws" in result.output
     assert "control analyses" in result.output

@@ -658,7 +658,7 @@ def test_a_folder_with_two_sets_of_channels_ends_in_a_report(short, undrawn, tmp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (dict(n_train_subjects=4), "n_train_subjects is 4"),
+        (dict(n_train_subjects=4), "n_train_subjects=4"),
         (dict(methods={"Log band power": Constant()}), "Log band power"),
         (dict(draws=1), "draws"),
         (dict(draws=7), "draws"),

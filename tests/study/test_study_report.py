@@ -227,7 +227,7 @@ def written(study: Study, folder) -> str:
             Outcome.GAIN,
             ["0.754 with PARS", "0.707 with sham", "0.047", "0.024 to 0.070", "10 of 12"],
         ),
-        (Outcome.NO_GAIN, ["0.003", "0.02", "up to 0.014"]),
+        (Outcome.NO_GAIN, ["0.003", "0.02", "CI of the difference is 0.014"]),
         (
             Outcome.UNCLEAR,
             ["0.007", "\N{MINUS SIGN}0.014 to 0.028", "0.030", "0.02", "about 97 subjects"],
