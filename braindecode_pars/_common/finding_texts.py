@@ -119,8 +119,8 @@ _EXCLUDE = (
 )
 
 _ABSENT_CHANNELS = (
-    "In {n} of {n_windows} windows, channels {required_by} are missing or marked as bad: "
-    "{channels}. For comparison, channels of the first window: {first}.{other_system}"
+    "These channels are missing or marked as bad: {channels} (in {n} of {n_windows} windows). They "
+    "are {required_by}. For comparison, channels of the first window: {first}.{other_system}"
 )
 
 #: Leaks of a split -> how test windows are related to training windows.
@@ -146,8 +146,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "has the default values instead of the values in the saved estimator: {parameters}. Set these "
     "parameters before you refit the estimator.",
     # Windows
-    "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels}. "
-    "This affects {n} of {n_windows} windows. To keep the same channels in all recordings, "
+    "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels} "
+    "(this affects {n} of {n_windows} windows). To keep the same channels in all recordings, "
     "interpolate bad channels with raw.interpolate_bads() before creating windows.",
     "absent_channels": _ABSENT_CHANNELS,
     "fewer_channels": f"{_ABSENT_CHANNELS} Each window is predicted from the training channels "

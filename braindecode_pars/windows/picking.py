@@ -1,7 +1,7 @@
 """Pick channels: EEG channels that are not bad, in the same order in fit and predict.
 
-- Only EEG channels are used. A channel is EEG if both its MNE channel type and its name say so.
-  Other channels can be selected with ``channels=``.
+- Only EEG channels are used. Channels are EEG if neither their MNE channel type nor their name
+  indicates another signal. Other channels can be selected with ``channels=``.
 - Channels that are marked as bad in ``info["bads"]`` are not used, as in MNE.
 - If recordings have the same channels in different orders, the order of the first recording is
   used.
@@ -115,7 +115,7 @@ def pick_for_fit(
                 "names. Select the channels of the array by index before fit, and omit channels=."
             )
         matched = _match_good(windows, names)
-        if problem := _absent_channels(windows, names, matched, "that are listed in channels="):
+        if problem := _absent_channels(windows, names, matched, "listed in channels="):
             raise ValueError(
                 f"{problem.text} Interpolate or add the missing channels, or remove them from "
                 "channels=."
@@ -191,7 +191,7 @@ def pick_as_fitted(
         return windows
     fitted = [ch["ch_name"] for ch in chs_info]
     matched = _match_good(windows, fitted)
-    required_by = f"that the model requires (fitted on {_list(fitted)})"
+    required_by = f"required by the model, which was fitted on {_list(fitted)}"
     problem = _absent_channels(windows, fitted, matched, required_by)
     if problem and not any_montage:
         raise ValueError(
@@ -293,8 +293,8 @@ def _absent_channels(
     matched : ndarray of int, shape (n_montages, n_wanted)
         Result of :func:`_match_good`.
     required_by : str
-        Why the channels are required: a clause that follows "channels" in the message, such as
-        "that are listed in channels=".
+        Why the channels are required: the end of the sentence "They are ...", such as "listed in
+        channels=".
     """
     is_missing = matched < 0
     if not is_missing.any():
