@@ -287,7 +287,7 @@ def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
 
 
 def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the cutoff frequencies of the narrowest band of any EEG channel in the info.
+    """Return the highest lower cutoff and the lowest upper cutoff of all EEG channels in the info.
 
     Filters in the recorded steps are not considered.
     """
