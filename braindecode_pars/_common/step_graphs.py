@@ -112,7 +112,7 @@ class StepGraphs:
                 self.steps.clear()
                 name = type(self.modules[0]).__name__
                 reason = f"{type(error).__name__}: {error}".splitlines()[0]
-                log.info("%s is trained without CUDA graphs, which is slower (%s).", name, reason)
+                log.info("Training of %s runs without CUDA graphs (%s).", name, reason)
         return _detached(step(batch)) if captured is None else captured.replay(inputs, weights)
 
     def _capture(self, step: Step, batch: tuple[Any, Any], weights: list[Tensor]) -> CapturedStep:

@@ -53,7 +53,7 @@ _FAMILIES: dict[str | None, str] = {
     corpus.name: flag for corpus in RECIPES.values() for flag in corpus.flags
 }
 
-#: Name of a subject that is a number, optionally with a prefix such as "sub" or a corpus (ucddb002).
+#: Name of a subject that is a number, optionally after a prefix: "sub", or a corpus (ucddb002).
 _NUMBER = re.compile(
     rf"(?:(?P<corpus>{'|'.join(CORPORA)})|s|sub|subj|subject)?[ _-]?(?P<number>[0-9]+)(?:\.0+)?"
 )
