@@ -85,8 +85,8 @@ def is_other_kind(name: str) -> bool:
     Returns
     -------
     bool
-        True for names of other signals. False for names of electrodes, and for names that do not
-        indicate the type of signal.
+        True if the name indicates a signal other than EEG. False for names of electrodes, and for
+        names that do not indicate the type of signal.
 
     Examples
     --------
@@ -506,7 +506,10 @@ def template_montage() -> mne.channels.DigMontage:
 
 @functools.cache
 def _template_positions() -> dict[str, np.ndarray]:
-    """Return the scalp electrode positions in the head coordinate frame, by upper-case name."""
+    """Return the position of each scalp electrode in the head coordinate frame.
+
+    The keys are the names of the electrodes in upper case.
+    """
     montage = template_montage()
     info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
     positions = {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}

@@ -83,7 +83,10 @@ def integer(minimum: int) -> ParameterRule:
 
 
 def number(valid_range: str, is_valid: Callable[[float], bool]) -> ParameterRule:
-    """Return a rule for a finite number: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
+    """Return a rule for a finite number in a range.
+
+    For example, the rule ``number("in [0, 1)", lambda x: 0 <= x < 1)`` accepts numbers in [0, 1).
+    """
     return ParameterRule(
         f"a number {valid_range}", (Real,), lambda value: math.isfinite(value) and is_valid(value)
     )
@@ -298,7 +301,7 @@ def warn_user(message: str | Warning) -> None:
     kinds = _QUIET.get()
     if kinds is None or getattr(message, "kind", None) in kinds:
         return
-    # Stack level 1 is this function, level 2 is its caller.
+    # Stack level 1 is this function, and stack level 2 is its caller.
     stack_level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and (
         frame.f_code.co_filename.startswith(_PACKAGE) or _INSTALLED in frame.f_code.co_filename
@@ -312,7 +315,7 @@ def warn_user(message: str | Warning) -> None:
     shown_key = (*key, frame.f_code.co_filename, filter_entry)
     if shown_key not in _SHOWN:
         warnings.warn(message, category, stacklevel=stack_level)
-        # The registry has no entry if the filter shows all warnings.
+        # Python adds no entry to the registry if the filter shows all warnings.
         if key in frame.f_globals.get("__warningregistry__", ()):
             _SHOWN.add(shown_key)
 

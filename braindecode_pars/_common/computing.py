@@ -224,7 +224,7 @@ class TrainingNet(skorch.NeuralNet):
     @property
     def compute_device(self) -> torch.device:
         """Device on which the net is trained."""
-        if self.device is None:  # the module is not moved by skorch
+        if self.device is None:  # skorch does not move the module
             return next(self.module_.parameters()).device
         return torch.device(self.device)
 
@@ -235,7 +235,7 @@ class TrainingNet(skorch.NeuralNet):
     def torch_compile(self, module: Any, name: str) -> Any:
         # skorch would compile the whole module, including the code that draws random numbers.
         if self.compile and name == "module":
-            for path, part in module.named_modules():  # includes the subtasks of a joint task
+            for path, part in module.named_modules():  # including the subtasks of a joint task
                 if path.rpartition(".")[2] in ("encoder", "decoder"):
                     part.compile(**self.get_params_for("compile"))
         return module
@@ -270,7 +270,7 @@ class TrainingNet(skorch.NeuralNet):
 
     @contextmanager
     def captured_steps(self) -> Iterator[None]:
-        """Capture the steps inside the context as CUDA graphs, if possible."""
+        """Capture the training steps inside the context as CUDA graphs, if possible."""
         if self._can_capture:
             parts = (self.module_, self.criterion_)
             modules = [part for part in parts if isinstance(part, nn.Module)]

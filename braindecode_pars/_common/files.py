@@ -55,7 +55,7 @@ def written_aside(folder: Path) -> Iterator[Path]:
         If the files cannot be written. Each file in ``folder`` then has either its previous or its
         new content.
     """
-    target = folder  # path in the error message
+    target = folder  # path that is shown in the error message
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
@@ -160,7 +160,7 @@ _blake2b = partial(hashlib.blake2b, digest_size=8)
 
 
 def checksum_of(content: Any) -> str:
-    """Return the checksum of bytes or of a C-ordered array: 16 hexadecimal digits (BLAKE2b).
+    """Return the BLAKE2b checksum of bytes or of a C-ordered array, as 16 hexadecimal digits.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_checked(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object with a checksum, completely or not at all.
+    """Write a JSON object with a checksum to a file, completely or not at all.
 
     Examples
     --------
@@ -349,7 +349,7 @@ def import_file(file: Path) -> ModuleType:
     """
     path, file = file, file.expanduser().resolve()
     if not file.is_file():
-        raise ValueError(f"{path} does not exist. Pass the path of a Python file.")
+        raise ValueError(f"{path} does not exist. Pass the path of an existing Python file.")
     # The folder is added to sys.path, so that worker processes can also import the module.
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))

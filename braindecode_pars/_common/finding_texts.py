@@ -251,10 +251,10 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "missing_channels": "Channels that the model was trained on are missing in this recording: "
     "{value}. Predictions use the remaining channels.",
     "other_reference": _other_reference,
-    "average_without": "The average reference of the training data included channels that are "
-    "missing in this recording: {value}. The average over the remaining channels is different, "
-    "which changes the signals of all channels. Add the missing channels to the recording, or "
-    "refit the model on the channels shared by all recordings.",
+    "average_without": "The average reference in training included channels that are missing in "
+    "this recording: {value}. The average over the remaining channels is different, which changes "
+    "the signals of all channels. Add the missing channels to the recording, or refit the model on "
+    "the channels shared by all recordings.",
     "average_with": "The average reference of this recording includes channels that the model does "
     "not use: {value}. If the average reference of the training data did not include these "
     "channels, mark them as bad in raw.info['bads'], or change their channel type.",
@@ -270,9 +270,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "{value[found]:.1g}. Check the unit and gain of the file, or predict with rescale=True "
     "(--rescale), which scales the recording to the amplitude of the training data. If the "
     "training windows were in microvolts, refit the model with preprocessing={{'scale': 1e6}}.",
-    "subject_in_training": "Possible data leakage: the training data of the model include a "
-    "subject named {value!r}. If this recording is from that subject, the predictions are probably "
-    "more accurate than they would be for a new subject.",
+    "subject_in_training": "Possible data leakage: the training data of the model include subject "
+    "{value!r}. If this recording is from that subject, the predictions are probably more accurate "
+    "than they would be for a new subject.",
     "centered_alone": "The model subtracts the mean of each subject from the features, and each "
     "training recording contained only one class. If this recording also contains only one class, "
     "subtracting its mean removes the class difference, and the predictions are not informative. "

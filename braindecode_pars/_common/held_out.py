@@ -34,7 +34,8 @@ MEASURING_FACTOR = 1.25
 N_MEASURED = 512
 #: One in ten subjects is held out, or one in ten windows if subjects are unknown.
 ONE_OF = 10
-#: Minimum number of subjects for holding out subjects. With fewer subjects, windows are held out.
+#: Minimum number of subjects for holding out whole subjects. With fewer subjects, windows are held
+#: out.
 MIN_GROUPS = 3
 #: Maximum number of steps per epoch. Because training ends after whole epochs, epochs must be short
 #: for large datasets.

@@ -55,7 +55,7 @@ class LoadReport:
 
     @property
     def complete(self) -> bool:
-        """Whether all tensors of the module and of the file were loaded."""
+        """Whether all tensors of the module, and all tensors in the file, were loaded."""
         return not (self.missing or self.reshaped or self.unexpected)
 
     def __str__(self) -> str:
@@ -297,13 +297,13 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
 
 
 def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
-    """Split a safetensors file into its header and its data."""
+    """Split the content of a safetensors file into its header and its data."""
     start = 8 + int.from_bytes(content[:8], "little")
     return json.loads(content[8:start]), memoryview(content)[start:]
 
 
 def _sha256(entries: Mapping[str, Any], header: Mapping[str, Any], data: memoryview) -> str:
-    """Return the checksum of the description, the names and shapes of the tensors, and the data."""
+    """Return the SHA-256 of a model file: of description, names and shapes of tensors, and data."""
     content = hashlib.sha256(json.dumps([entries, header], sort_keys=True).encode())
     content.update(data)
     return content.hexdigest()
@@ -489,8 +489,8 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     copy = folder / MODEL_FILES[model.kind][1]
     if copy.is_file() and copy.read_bytes() != _readable(model.description):
         checks.warn_user(
-            f"{copy} differs from the model description in {file.name} and is ignored. Save the "
-            f"model again to update {copy.name}."
+            f"{copy} differs from the description in {file.name} and is ignored. Save the model "
+            f"again to update {copy.name}."
         )
     return model
 
@@ -584,7 +584,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
         return folder.parent
     # Only a string can be a name of a bundled encoder. A Path is always a local folder.
     bundled = bundled_folder(source) if isinstance(source, str) else None
-    # A folder takes precedence if it contains a model or an unfinished run.
+    # A folder takes precedence over a bundled encoder if it contains a model or an unfinished run.
     has_model = any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()
     if folder.is_dir() and (bundled is None or has_model):
         return folder

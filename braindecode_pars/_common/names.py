@@ -50,7 +50,7 @@ class Entry:
         return self.place.partition(":")[2]
 
     def load(self) -> Any:
-        """Import the module, and return the object."""
+        """Import the module, and return the registered object."""
         return resolve_name(f"{_PACKAGE}.{self.place}")
 
 
@@ -282,8 +282,8 @@ LAZY = {
     "plotting.subject_dots": "evaluation.score_figures",
 }
 
-#: Suffix that :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods with
-#: subject-wise centering.
+#: Suffix that :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods that
+#: use subject-wise centering.
 CENTERED = ", subject-centered (transductive)"
 
 #: Optional packages, and the extra that installs each package.

@@ -128,7 +128,7 @@ class ResultsFolder:
             lock = FileLock(self.path / files.LOCK).acquire(timeout=wait)
         except Timeout:
             raise BlockingIOError(
-                f"Another process is writing to {self.path}. Wait until it has finished."
+                f"Another process is writing to {self.path}. Wait until that process has finished."
             ) from None
         with lock:
             self.check()  # another process may have written to the folder in the meantime

@@ -111,7 +111,7 @@ class PretrainingSettings:
 
     @property
     def step_limit(self) -> float:
-        """Maximum number of steps if ``epochs`` is None; NaN if only ``minutes`` is set."""
+        """Maximum number of steps, if ``epochs`` is None. NaN if only ``minutes`` is set."""
         default = MAX_STEPS if self.minutes is None else math.nan
         return default if self.max_steps is None else self.max_steps
 

@@ -101,7 +101,7 @@ class StepGraphs:
         if kind not in self.steps:
             if kind is not None and len(self.steps) < self.MAX_KINDS:
                 self.steps[kind] = None
-            # Detached, because references of autograd to a step on this stream prevent a capture.
+            # Detached, because a step cannot be captured while autograd refers to an earlier step.
             return _detached(step(batch))
         captured = self.steps[kind]
         if captured is None:
@@ -130,7 +130,7 @@ class StepGraphs:
 
         def run_step() -> dict[str, Any]:
             for weight in weights:
-                weight.grad = None  # so that the graph writes gradients instead of accumulating
+                weight.grad = None  # so that the graph does not accumulate gradients
             return _detached(step(batch))
 
         gc.collect()  # removes references of autograd to earlier steps on the default stream
@@ -209,7 +209,7 @@ class CapturedStep(NamedTuple):
     gradients: list[Tensor | None]
 
     def replay(self, inputs: list[Tensor], weights: list[Tensor]) -> dict[str, Any]:
-        """Run the step on new inputs, see :meth:`StepGraphs.run`."""
+        """Replay the graph on new inputs, and accumulate gradients, see :meth:`StepGraphs.run`."""
         for place, new_input in zip(self.inputs, inputs, strict=True):
             place.copy_(new_input, non_blocking=True)
         # Gradients that were accumulated in earlier steps. The graph would overwrite them.

@@ -81,7 +81,7 @@ def normalized(subject: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    """Normalize a text as in :func:`normalized`, and convert it to lower case for comparisons."""
+    """Convert a text to a form for comparisons: see :func:`normalized`, and in lower case."""
     return normalized(text).casefold()
 
 
@@ -210,7 +210,7 @@ class SeenSubjects(SubjectKeys):
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
-    """Return the public corpora that occur as prefixes of subject names, in alphabetical order.
+    """Return the public corpora that are prefixes of subject names, in alphabetical order.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def public_corpora(subjects: Iterable) -> list[str]:
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
-    """Split a name into its corpus, in lower case, and the name without the corpus."""
+    """Split a name into its corpus (in lower case; None if unknown) and the rest of the name."""
     match = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
     return (normalized(match["corpus"]).casefold(), match["name"]) if match else (None, subject)
 
@@ -265,7 +265,7 @@ def warn_of_similar_names(subjects: Iterable) -> None:
         by_key.setdefault(_key(subject)[1], []).append(subject)
     similar = []
     for names in by_key.values():
-        # Names of different corpora are not similar.
+        # The same name in different corpora belongs to different subjects.
         pairs = ((a, b) for a in names for b in names if a is not b)
         similar_names = [*dict.fromkeys(repr(a) for a, b in pairs if a in SubjectKeys([b]))]
         similar += [" and ".join(similar_names)] if similar_names else []

@@ -142,7 +142,7 @@ def loss_columns(columns: Iterable[str]) -> list[str]:
 
 
 def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Check that a table has the required columns and is not empty.
+    """Check that a table has all required columns, and at least one row.
 
     Raises
     ------
@@ -279,10 +279,11 @@ EMPTY = re.compile(r"^(n/a|nan|nat|null|<na>|#n/a)?$", re.IGNORECASE)
 
 
 def label_text(value: Any) -> str:
-    """Convert a label to a normalized string; None and NaN become an empty string.
+    """Convert a label to a normalized string.
 
-    The string has a normalized Unicode form, no leading or trailing white space, and no ".0" after
-    an integer.
+    None, NaN and strings that mean an empty cell, such as "N/A", become an empty string. In other
+    strings, the Unicode form is normalized, and leading and trailing white space and ".0" after an
+    integer are removed.
 
     Examples
     --------

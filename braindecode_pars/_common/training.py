@@ -57,7 +57,7 @@ class WarmupCosine(skorch.callbacks.Callback):
     first_epoch: int = 0
 
     def factor(self, progress: float) -> float:
-        r"""Return the factor of the learning rate after a proportion of all steps.
+        r"""Return the learning rate, divided by its full value, after a proportion of all steps.
 
         With ``warmup`` :math:`w`, ``start`` :math:`s` and ``progress`` :math:`p`, the factor is
 
@@ -73,7 +73,7 @@ class WarmupCosine(skorch.callbacks.Callback):
         Returns
         -------
         float
-            Factor between 0 and 1.
+            Factor in [0, 1] by which the full learning rate is multiplied.
         """
         if progress < self.warmup:
             return self.start + (1 - self.start) * progress / self.warmup
@@ -134,7 +134,7 @@ class ProgressBar(tqdm.auto.tqdm):
     _next_line = 0.0
 
     def __init__(self, *arguments: Any, **options: Any):
-        if options.get("file") is None and sys.stderr is None:  # in a service without a terminal
+        if options.get("file") is None and sys.stderr is None:  # for example in a system service
             options["file"] = io.StringIO()
         super().__init__(*arguments, **options)
 
@@ -155,7 +155,7 @@ class ProgressBar(tqdm.auto.tqdm):
             self._next_line = time.monotonic() + _INTERVAL
             self.fp.write(str(self) + "\n" * (pos != 0))  # tqdm ends the last line
             self.fp.flush()
-        return False  # nothing has to be cleared
+        return False  # tells tqdm that nothing has to be cleared
 
     def clear(self, *arguments: Any, **options: Any) -> None:
         """Clear the bar. Lines in a log file are not cleared."""
@@ -246,7 +246,7 @@ def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
     """
     if history and tables.HELD_OUT in history[-1]:
         return history[-1][tables.HELD_OUT]
-    # An interrupted epoch has no losses.
+    # If an epoch was interrupted, its row has no losses.
     losses = [row[tables.RELATIVE] for row in history if tables.RELATIVE in row]
     last = losses[-max(1, len(losses) // 10) :]
     return sum(last) / len(last) if last else 0.0
@@ -302,7 +302,7 @@ def warn_of_validation(
 
 
 def steps_in_epoch(net: skorch.NeuralNet, dataset: Dataset) -> int:
-    """Return the number of training steps of a net in one epoch over a dataset."""
+    """Return the number of training steps (batches) of a net in one epoch over a dataset."""
     loader = net.get_iterator(dataset, training=True)
     # braindecode wraps the torch DataLoader in a loader that has no length.
     return len(loader if hasattr(loader, "__len__") else loader.loader)

@@ -64,7 +64,7 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
         if varies.any():
             deviation, mean = window[varies].std(axis=1), window[varies].mean(axis=1)
             statistics.append((np.median(deviation), np.median(np.abs(mean) / deviation)))
-        else:  # constant: a signal on this offset may be lost in single precision
+        else:  # all channels are flat: single precision may have removed a signal on an offset
             statistics.append((math.nan, math.inf if window.any() else math.nan))
     columns = np.array(statistics).reshape(-1, 2).T
     deviations, offsets = (column[~np.isnan(column)] for column in columns)
@@ -257,8 +257,8 @@ _RECORDING_FACTOR = 20.0
 #: A channel is an outlier if its amplitude differs from the median of the channels of its recording
 #: by more than this factor.
 _CHANNEL_FACTOR = 30.0
-#: Entry of a dataset description: names of channels that are flat or clipped in a large part of the
-#: recording, separated by commas.
+#: Key in the description of a recording. The entry contains the names of the channels that are flat
+#: or clipped in a large part of the recording, separated by commas.
 FLAT_CLIPPED_CHANNELS = "flat_clipped_channels"
 
 
@@ -341,13 +341,16 @@ def find_outlier_channels(
 
 
 def outlier_finding(recordings: list[str], n_recordings: int) -> Finding:
-    """Return a finding that names the recordings with outlying amplitudes."""
+    """Return the finding about ``recordings``, whose amplitudes are outliers."""
     values = dict(recordings=recordings, n_recordings=n_recordings, factor=_RECORDING_FACTOR)
     return Finding("outlier_recordings", values)
 
 
 def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Finding:
-    """Return a finding that names the channels with outlying amplitudes of each recording."""
+    """Return the finding about outlier channels.
+
+    ``channels`` contains pairs of the name of a recording and the names of its outlier channels.
+    """
     texts = [f"{format_list(names)} of {recording}" for recording, names in channels]
     return Finding("outlier_channels", dict(channels=texts, factor=_CHANNEL_FACTOR))
 
@@ -355,7 +358,7 @@ def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Findi
 def warn_of_amplitude_outliers(
     windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None = None
 ) -> None:
-    """Warn of the findings of :func:`find_outliers`."""
+    """Issue the findings of :func:`find_outliers` as warnings."""
     for finding in find_outliers(windows, log_amplitudes):
         findings.warn(finding)
 

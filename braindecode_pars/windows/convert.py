@@ -80,9 +80,10 @@ def as_windows(
     if is_continuous(X):
         if n_times is None:
             raise ValueError(
-                f"X is a {type(X).__name__}, which contains continuous signals. Pass n_times if "
-                "the function has this argument, or cut X into windows of n_times samples, for "
-                "example with store.windows(n_times)."
+                f"X is a {type(X).__name__}, which contains continuous signals, but windows are "
+                "required. Cut X into windows of n_times samples, for example with "
+                "store.windows(n_times). If you called a function with the argument n_times, you "
+                "can pass n_times instead."
             )
         X = X.without_held_out().windows(n_times)
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
@@ -165,9 +166,12 @@ def _part(
 
 
 def _items_of(X: Any, columns: Mapping[str, np.ndarray]) -> _Part:
-    """Return the windows ``X[0]``, ``X[1]``, ... of an input without metadata."""
+    """Return a _Part with the windows ``X[0]``, ``X[1]``, ... of an input without metadata."""
     if isinstance(X, np.ndarray) and X.ndim != 3:
-        raise ValueError(f"X has shape {X.shape}, expected (n_windows, n_chans, n_times).")
+        raise ValueError(
+            f"X has shape {X.shape}, but must have shape (n_windows, n_chans, n_times). To pass a "
+            "single window, use X[np.newaxis]."
+        )
     return _part([dict(reader=ItemReader(X))], {"item": np.arange(len(X)), **columns})
 
 
@@ -304,7 +308,7 @@ def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
 
 
 def _read_list(X: Sequence) -> _Part:
-    """Return the windows of a list. The type of the first item decides how the list is read."""
+    """Return the windows of a list. The type of the first item determines how the list is read."""
     first: Any = X[0] if len(X) else None
     if isinstance(first, mne.BaseEpochs | mne.io.BaseRaw | Dataset | Windows):
         # When scikit-learn indexes Epochs, the result is a list of Epochs.
@@ -384,7 +388,7 @@ def _table(part: _Part) -> Windows:
 
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
-    """Convert labels or subjects to an array, and check that it has one entry per window."""
+    """Convert labels or subjects to an array, and check that there is one entry per window."""
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
     if not is_list and not hasattr(values, "__array__"):  # for example a dict
         raise ValueError(

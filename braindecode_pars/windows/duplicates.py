@@ -177,9 +177,8 @@ def warn_of_duplicates(windows: Windows, names: Sequence[str]) -> None:
     if pairs := find_duplicates(windows):
         texts = checks.format_list([f"{names[a]} and {names[b]}" for a, b in pairs], max_items=5)
         checks.warn_user(
-            f"Some recordings contain the same signals: {texts}. If duplicate recordings are "
-            "assigned to different subjects, training and test data may overlap. Remove the "
-            "duplicates."
+            f"Duplicate recordings contain the same signals: {texts}. If they are assigned to "
+            "different subjects, training and test data may overlap. Remove the duplicates."
         )
 
 

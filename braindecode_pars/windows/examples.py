@@ -1,6 +1,7 @@
-"""Torch datasets of windows with labels, and of random crops of one or several channels.
+"""Torch datasets of windows with labels, and of random crops with one or several channels.
 
-Also converts braindecode windows datasets to the X, y and groups of scikit-learn.
+The module also contains :func:`as_sklearn`, which converts a braindecode windows dataset to X, y
+and groups for scikit-learn.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ class Examples(torch.utils.data.Dataset):
         return self.windows[i], self.y[i]
 
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[Any, Any]]:
-        """Return several examples. Called by the DataLoader of torch to read a batch."""
+        """Return several examples. The DataLoader of torch calls this method to read a batch."""
         return [*zip(self.windows.read(positions), self.y[np.asarray(positions)], strict=True)]
 
 
@@ -126,11 +127,11 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         return len(self.windows)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        """Draw a crop of one channel, float32 of shape (n_times,). Return it with the target 0."""
+        """Draw a crop from a window, and return it with the target 0."""
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
-        """Draw a crop for each index. Crops of a SignalStore are read in one call."""
+        """Draw a crop from each of several windows. Crops of a SignalStore are read in one call."""
         n_times = self.n_times
         drawn: list[tuple[int, int, list[int]]] = []
         crops: list[Any] = []
@@ -163,11 +164,11 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         ]
 
     def _draw_channels(self, n_chans: int) -> list[int]:
-        """Draw the channels of a crop."""
+        """Draw the channels of a crop, as indices of the channels of the window."""
         return [int(torch.randint(n_chans, ()))]
 
     def _example(self, crop: np.ndarray, channels: list[int], montage: table.Montage) -> Any:
-        """Return an example from a crop of the drawn channels, float32 (n_drawn, n_times)."""
+        """Convert a crop of the drawn channels, shape (n_drawn, n_times), to an example."""
         return torch.from_numpy(np.array(crop[0]))
 
 

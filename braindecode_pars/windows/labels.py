@@ -92,12 +92,14 @@ def check_class_labels(y: np.ndarray) -> None:
 
 
 def classes_and_codes(*labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes, and the index of the class of each label.
+    """Return the sorted classes, and the code of each label.
+
+    The code of a label is the index of its class in the sorted classes.
 
     Raises
     ------
     ValueError
-        If labels of different types cannot be sorted.
+        If labels have different types and cannot be sorted.
     """
     try:
         return np.unique(np.concatenate(labels), return_inverse=True)
@@ -140,7 +142,7 @@ def training_classes(
 def targets_of(windows: Windows) -> np.ndarray:
     """Return the regression target of every window, float of shape (n_windows,).
 
-    The target is NaN if it is unknown.
+    Unknown targets are NaN.
 
     Raises
     ------
@@ -159,9 +161,9 @@ def targets_of(windows: Windows) -> np.ndarray:
 
 
 def is_of_kinds(value: Any, *kinds: type) -> bool:
-    """Whether a value is an instance of one of several types.
+    """Whether a value is an instance of one of several types, but not a NumPy timedelta64.
 
-    A NumPy timedelta64, which Python treats as an integer, is excluded.
+    A timedelta64 is excluded because Python treats it as an integer.
     """
     return isinstance(value, kinds) and not isinstance(value, np.timedelta64)
 
@@ -191,7 +193,10 @@ def are_equal(numbers: np.ndarray) -> bool:
 
 
 def label_of_unlabeled(unlabeled_label: Any) -> tuple[Any, bool]:
-    """Return the label of unlabeled windows (-1 for "auto"), and whether the argument is "auto"."""
+    """Return the label that marks unlabeled windows, and whether ``unlabeled_label`` is "auto".
+
+    If ``unlabeled_label`` is "auto", the label is -1.
+    """
     # ``label == "auto"`` would be an array if the label were an array.
     is_auto = isinstance(unlabeled_label, str) and unlabeled_label == checks.AUTO
     return (-1 if is_auto else unlabeled_label), is_auto
@@ -539,7 +544,7 @@ def hold_out(
     else:  # stratified: training and validation windows must both contain every class
         n_valid = math.ceil(proportion * len(windows))
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-        with suppress(ValueError):  # too few windows
+        with suppress(ValueError):  # raised if there are too few windows
             splits = [*splitter.split(y, y)]
     for train, valid in splits:
         # A split is accepted only if every class remains in the training windows.

@@ -36,12 +36,12 @@ def pick_eeg(windows: Windows) -> Windows:
     Returns
     -------
     Windows
-        Windows with the picked channels. Channels without names are not removed.
+        Windows with the picked channels. If the channels have no names, none is excluded.
 
     Raises
     ------
     ValueError
-        If a montage has no EEG channel, or if all of its EEG channels are marked as bad.
+        If a montage has no EEG channel, or if all EEG channels of a montage are marked as bad.
 
     Warns
     -----
@@ -351,7 +351,10 @@ def _warn_of_differences(
 
 
 def _n_windows(windows: Windows, is_affected: Any) -> int:
-    """Return the number of windows of the affected montages."""
+    """Return the number of windows whose montage is affected.
+
+    ``is_affected`` contains a boolean for each montage.
+    """
     return int(np.asarray(is_affected)[windows.montage_numbers].sum())
 
 
@@ -433,7 +436,7 @@ def find_channels(
     for name, place in zip(wanted, channel_names.match_channels(wanted, names), strict=True):
         pair, channel = channel_names.electrode_pair(name), None if place is None else names[place]
         same_pair = [ch for ch in names if pair[1] and channel_names.electrode_pair(ch) == pair]
-        if len(same_pair) == 1:  # for example C3-M2 in a recording with C3-M1 and C3-M2
+        if len(same_pair) == 1:  # wanted channel C3-M2 in a recording with C3-M1 and C3-M2
             channel = same_pair[0]
         derivation = None if channel is None else Derivation(name, channel)
         if compute and pair[1] and not same_pair:

@@ -55,7 +55,7 @@ _RULES = dict(
     filter=checks.choice("fir", "iir", None),
 )
 _RULES["amplifier"] = _RULES["band"]
-#: Names of the entries, in the order of the description.
+#: Names of the entries, in their order in messages.
 FIELDS = tuple(_RULES)
 
 
@@ -194,7 +194,7 @@ class Preprocessing:
         return ", ".join(known) or "unknown"
 
 
-#: Names of the entries in messages.
+#: Name of each entry in messages.
 WORDS = dict(zip(FIELDS, FIELDS, strict=True)) | dict(
     sfreq="sampling rate", scale="scale from volts", window_seconds="window length"
 )

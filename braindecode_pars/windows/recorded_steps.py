@@ -85,7 +85,7 @@ def recorded(
     )
 
 
-#: Name of a method of MNE, and its arguments by name.
+#: Preprocessing step: name of a method of MNE, and its arguments by name.
 Step = tuple[str, dict[str, Any]]
 #: Methods of MNE whose effect cannot be determined from their arguments.
 _OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
@@ -105,7 +105,7 @@ def _step_of(record: Any) -> Step | None:
         if not name:  # a class of braindecode: convert SetEEGReference to set_eeg_reference
             name = record["__class_path__"].rpartition(".")[2]
             name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    except (KeyError, TypeError, ValueError):  # written by another program
+    except (KeyError, TypeError, ValueError):  # the step was recorded by another program
         return None
     if name in ("rescale", "numpy.multiply"):
         factor = kwargs.get("scalings", kwargs.get("factor"))
@@ -185,7 +185,7 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     """
     is_selection = any(_selects_channels(*step) for step in before)
     if any(name == "drop_channels" or _selects_channels(name, kwargs) for name, kwargs in after):
-        # The channels in the info differ from the averaged channels, whose names are unknown.
+        # Channels were dropped after averaging, so the names of the averaged channels are unknown.
         return None if is_selection else AVERAGE
     eeg = filter(channel_names.is_eeg_by_type, info["chs"])
     averaged = [ch for ch in eeg if ch["ch_name"] not in info["bads"]]
@@ -201,7 +201,7 @@ _KINDS = {*mne.io.get_channel_type_constants(include_defaults=True), "all", "dat
 
 
 def _listed(picks: Any) -> list:
-    """Return names, types or indices of channels as a list."""
+    """Convert an argument that selects channels (by name, type or index) to a list."""
     return [] if picks is None else np.atleast_1d(picks).tolist()
 
 

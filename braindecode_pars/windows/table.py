@@ -16,8 +16,9 @@ import torch
 
 from braindecode_pars._common import channel_names, checks, subjects
 
-#: Function that reads crops: (indices of signals, first samples, number of samples) -> float32
-#: array of shape (n_signals, n_times), in volts.
+#: Function that reads crops. Its arguments are the indices of the signals, the index of the first
+#: sample of each crop, and the number of samples per crop. It returns a float32 array of shape
+#: (n_crops, n_times), in volts.
 ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
@@ -165,7 +166,7 @@ class Montage:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the channels; empty if unknown."""
+        """Names of the channels. An empty list if the channels are unknown."""
         return [ch["ch_name"] for ch in self.chs_info or ()]
 
     @cached_property
@@ -276,7 +277,7 @@ class Windows(Sequence):
         return np.array([*self], dtype=dtype)
 
     def take(self, positions: Any) -> Self:
-        """Return the windows at the given positions, in the given order."""
+        """Return a subset: the windows at the given positions, in this order."""
         return replace(self, table=self.table.iloc[np.asarray(positions)])
 
     # Columns -----------------------------------------------------------------------------------
@@ -314,7 +315,7 @@ class Windows(Sequence):
 
     @cached_property
     def y(self) -> np.ndarray | None:
-        """Labels, shape (n_windows,); None if there are no labels."""
+        """Label of each window, shape (n_windows,). None if there are no labels."""
         if "label" not in self.table:
             return None
         labels = self.table["label"].to_numpy(copy=True)  # copied, because columns are read-only
@@ -322,7 +323,7 @@ class Windows(Sequence):
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels, shape (n_windows,). Raises a ValueError if there are no labels."""
+        """Label of each window, shape (n_windows,). Raises a ValueError if there are no labels."""
         if (y := self.y) is None:
             raise ValueError(
                 "The windows have no labels. Pass the labels as y, or pass a windows dataset with "
@@ -337,7 +338,7 @@ class Windows(Sequence):
 
     @property
     def splits(self) -> np.ndarray | None:
-        """Split of each window, such as "train"; None if there are no splits."""
+        """Split of each window, such as "train" or "valid". None if all splits are unknown."""
         return self._repeat_for_windows(self.recordings["split"].tolist())
 
     @cached_property
@@ -347,7 +348,7 @@ class Windows(Sequence):
 
     @property
     def groups(self) -> np.ndarray | None:
-        """Subject of each window; None if the subject of any window is unknown."""
+        """Subject of each window. None if the subject of any window is unknown."""
         return self.subjects if self.has_subject.all() else None
 
     @property
@@ -390,7 +391,7 @@ class Windows(Sequence):
 
     @cached_property
     def montages(self) -> list[Montage]:
-        """Unique montages, in the order of their first windows."""
+        """Distinct montages of the windows, in the order of their first windows."""
         return self.recordings["channels"].iloc[self._used[0]].unique().tolist()
 
     @cached_property
@@ -446,7 +447,7 @@ class Windows(Sequence):
 
     @cached_property
     def _where(self) -> tuple[np.ndarray, ...]:
-        """Reader, base, item, length and batch number of each window.
+        """Reader, base, item, length and batch number of each window, as five arrays.
 
         Windows with the same batch number can be read in one call.
         """
@@ -630,7 +631,7 @@ def as_column(values: Any) -> np.ndarray:
 
 
 def known_column(name: str, values: Any) -> np.ndarray:
-    """Convert values to an array without missing values, see :func:`as_column`.
+    """Convert values to an array with :func:`as_column`, and check that no value is missing.
 
     Raises
     ------
@@ -652,7 +653,7 @@ _NO_NAME = {"", "n/a", "nan", "none"}
 
 
 def is_name(values: np.ndarray) -> np.ndarray:
-    """Return which values are names, that is, not missing and not a string such as "n/a"."""
+    """Return which values are names: not None or NaN, and not a string such as "n/a" or ""."""
     blank = [isinstance(v, str) and v.strip().casefold() in _NO_NAME for v in values.tolist()]
     return ~(pd.isna(values.astype(object)) | np.array(blank, dtype=bool))
 

@@ -154,7 +154,7 @@ class Transitions:
             emissions = np.log(probabilities.astype(float)) - np.log(self.prior)
         emissions[np.isnan(emissions[:, 0])] = 0.0
         step = np.log(self.matrix)
-        # Forward pass: sum over all paths to a class, and the most probable path.
+        # Forward pass: sum over all paths that end in a class, and the most probable of them.
         best = total = np.log(self.shares) + emissions[0]
         forward, origins = [total], []
         for emission in emissions[1:]:
@@ -162,7 +162,7 @@ class Transitions:
             forward.append(total)
             origins.append((best[:, None] + step).argmax(axis=0))
             best = emission + (best[:, None] + step).max(axis=0)
-        # Backward pass: sum over all paths from a class, and backtracking of the best path.
+        # Backward pass: sum over all paths that begin in a class. The best path is traced back.
         remaining = np.zeros(len(step))
         backward, path = [remaining], [int(best.argmax())]
         for emission, origin in zip(emissions[:0:-1], origins[::-1], strict=True):

@@ -51,7 +51,7 @@ def file_of(root, subject="01"):
 READING = dict(window_seconds=10, sfreq=SFREQ, low=1, high=40, mains=None, verbose=0)
 
 
-@pytest.mark.filterwarnings("ignore:Data leakage")
+@pytest.mark.filterwarnings("ignore:Possible data leakage")
 @pytest.mark.filterwarnings("ignore:.*share 4 channels")
 def test_all_functions_read_the_same_data(tmp_path):
     root = bids(tmp_path / "data", is_above=True)
