@@ -180,8 +180,8 @@ def checksum_of_file(file: Path) -> str:
 def plain(value: Any) -> Any:
     """Convert a scalar to a JSON-serializable value.
 
-    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. All other objects
-    that are neither numbers nor strings, and infinite numbers, are converted to strings.
+    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. All other objects,
+    and infinite numbers, are converted with ``str``.
 
     Parameters
     ----------

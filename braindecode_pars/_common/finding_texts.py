@@ -119,7 +119,7 @@ _EXCLUDE = (
 )
 
 _ABSENT_CHANNELS = (
-    "These channels are missing or marked as bad: {channels} (in {n} of {n_windows} windows). They "
+    "There are missing or bad channels: {channels} (in {n} of {n_windows} windows). These channels "
     "are {required_by}. For comparison, channels of the first window: {first}.{other_system}"
 )
 
@@ -147,12 +147,12 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "parameters before you refit the estimator.",
     # Windows
     "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels} "
-    "(this affects {n} of {n_windows} windows). To keep the same channels in all recordings, "
+    "(in {n} of {n_windows} windows). To keep the same channels in all recordings, "
     "interpolate bad channels with raw.interpolate_bads() before creating windows.",
     "absent_channels": _ABSENT_CHANNELS,
     "fewer_channels": f"{_ABSENT_CHANNELS} Each window is predicted from the training channels "
-    "that it contains ({used} of {n_fitted} channels). If a window contains none of the training "
-    "channels, all of its EEG channels are used.",
+    "that it contains ({used} of {n_fitted}). If a window contains none of the training channels, "
+    "all of its EEG channels are used.",
     "flat_windows": "Channels are flat (constant, for example all zeros) in {n} of {n_windows} "
     "windows that were checked. Example: window {window}, channel index {rows:3}. Add disconnected "
     "electrodes to info['bads'], or list only the channels to use in channels=.",
@@ -217,8 +217,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "{minimum} subjects per class are required for training and testing, but some classes have "
     "fewer (number of subjects: {counts}). Add subjects to these classes, or exclude the classes.",
     "too_few_subjects": "Only {n} of {n_subjects} subjects have windows of two or more classes, "
-    "but at least {minimum} such subjects are required to test differences between methods. Label "
-    "recordings of more subjects.",
+    "but at least {minimum} are required to test differences between methods. Label recordings of "
+    "more subjects.",
     "confounds": _confounds,
     "copies_across_subjects": "Recordings of different subjects contain identical samples: "
     "{pairs}. The same data may then be used for training and for testing. Remove the duplicate "
@@ -236,9 +236,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "to {sources}). Time effects such as fatigue or drying electrodes may explain the scores. "
     "Include subjects with the reverse order.",
     "order_within_recordings": "Class is confounded with time: in {n} of {n_recordings} "
-    "recordings, the windows of class {name!r} occur {position}, almost completely separated from "
-    "the windows of the other classes. Time effects such as fatigue or drying electrodes may "
-    "explain the scores. Include recordings in which the classes alternate.",
+    "recordings, the windows of class {name!r} occur {position}, and are almost completely "
+    "separated in time from the windows of the other classes. Time effects such as fatigue or "
+    "drying electrodes may explain the scores. Include recordings in which the classes alternate.",
     # Audit of a split
     **{
         kind: f"{{n}} of {{n_windows}} test windows {relation} ({{names:3}}). Use all windows of a "

@@ -192,7 +192,7 @@ class HeldOutSchedule(skorch.callbacks.Callback):
         earlier = [loss for number, loss in losses.items() if number <= epoch / 2]
         fall = min(earlier, default=math.inf) - min(losses.values(), default=math.inf)
         if epoch in losses and min(losses.values()) < AT_CHANCE and fall < WORTHWHILE_FALL:
-            return "the held-out loss no longer fell"
+            return "the held-out loss no longer decreased"
         return None
 
 

@@ -157,7 +157,7 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
             f"are: {columns_text}. Add the missing columns, or pass another table."
         )
     if table.empty:
-        raise ValueError(f"{name} has no rows. Pass a table with at least one row.")
+        raise ValueError(f"{name} is empty. Pass a table with at least one row.")
 
 
 def check_one_value(table: pd.DataFrame, name: str, columns: Iterable[str]) -> None:

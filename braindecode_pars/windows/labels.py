@@ -181,8 +181,8 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     if invalid := [v for v in numbers if not is_of_kinds(v, Real, np.bool_) or math.isinf(v)]:
         raise ValueError(
             f"{len(invalid)} of {len(values)} {name} are infinite or not real numbers, for example "
-            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown). Convert "
-            "durations to seconds. To predict classes, use PARSClassifier."
+            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown; "
+            "durations in seconds). To predict classes, use PARSClassifier."
         )
     return np.array(numbers, dtype=float)
 

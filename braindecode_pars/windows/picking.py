@@ -293,8 +293,8 @@ def _absent_channels(
     matched : ndarray of int, shape (n_montages, n_wanted)
         Result of :func:`_match_good`.
     required_by : str
-        Why the channels are required: the end of the sentence "They are ...", such as "listed in
-        channels=".
+        Why the channels are required: the end of the sentence "These channels are ...", such as
+        "listed in channels=".
     """
     is_missing = matched < 0
     if not is_missing.any():

@@ -95,7 +95,7 @@ def _checked_window(i: int, window: Any, montage: "Montage") -> np.ndarray:
         bad = [str(names[channel]) for channel in np.flatnonzero(~finite)]
         raise ValueError(
             f"Window {i} contains NaN or infinite samples (channel {checks.format_list(bad, 5)}). "
-            "Interpolate such channels, or exclude the window."
+            "Interpolate the affected channels, or exclude the window."
         )
     return window
 
@@ -206,7 +206,7 @@ class Windows(Sequence):
     """Windows of EEG with labels, subjects and other metadata, read from their source on access.
 
     Windows can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, and
-    returns it as float32 array of shape (n_chans, n_times). Indexing with a slice, a boolean mask
+    returns it as a float32 array of shape (n_chans, n_times). Indexing with a slice, a boolean mask
     or an array of integers returns a subset of the windows without reading samples.
 
     Attributes
