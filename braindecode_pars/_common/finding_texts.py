@@ -212,7 +212,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "source of the labels. The label -1 marks unlabeled windows and is not a class.",
     "unknown_subjects": "The subject of {n} of {n_windows} labeled windows is unknown, but methods "
     "are tested on held-out subjects, so every subject must be known. Add the subject of every "
-    "recording to its file name or description, or pass subject=.",
+    "recording to its file name or description, or pass subject= (--subject), an expression that "
+    "matches the subject in the path of each file.",
     "too_few_of_class": "Each subject has windows of only one class. In this case, at least "
     "{minimum} subjects per class are required for training and testing, but some classes have "
     "fewer (number of subjects: {counts}). Add subjects to these classes, or exclude the classes.",
@@ -220,10 +221,10 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "but at least {minimum} are required to test differences between methods. Label recordings of "
     "more subjects.",
     "confounds": _confounds,
-    "copies_across_subjects": "Recordings of different subjects contain identical samples: "
-    "{pairs}. The same data may then be used for training and for testing. Remove the duplicate "
-    "recordings, or assign both recordings to the same subject.",
-    "copies_within_subject": "Recordings of the same subject contain identical samples: {pairs}. "
+    "copies_across_subjects": "Recordings of different subjects contain the same signals: {pairs}. "
+    "The same data may then be used for training and for testing. Remove the duplicate recordings, "
+    "or assign both recordings to the same subject.",
+    "copies_within_subject": "Recordings of the same subject contain the same signals: {pairs}. "
     "These data count twice, and if the labels of the two recordings differ, some labels are "
     "wrong. Remove the duplicate recordings.",
     "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: the "
