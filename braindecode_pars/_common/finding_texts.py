@@ -73,7 +73,7 @@ def _confounds(values: Mapping[str, Any]) -> str:
     name = values["property"]
     texts = []
     for value, counts in values["counts"]:
-        of_classes = ", ".join(f"{label!r}: {n}" for label, n in counts.items() if n)
+        of_classes = ", ".join(f"{n} of {label!r}" for label, n in counts.items() if n)
         texts.append(f"{value:.40} ({of_classes})")
     amplifiers = (
         "The windows have the same channels in all recordings, but the files contain different "
@@ -154,8 +154,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "that it contains ({used} of {n_fitted}). If a window contains none of the training channels, "
     "all of its EEG channels are used.",
     "flat_windows": "Channels are flat (constant, for example all zeros) in {n} of {n_windows} "
-    "windows that were checked. Example: window {window}, channel index {rows:3}. Add disconnected "
-    "electrodes to info['bads'], or list only the channels to use in channels=.",
+    "windows that were checked, for example in window {window} (channels: row {rows:3}). Add "
+    "disconnected electrodes to info['bads'], or list only the channels to use in channels=.",
     "implausible_unit": "In {n} of {n_windows} windows that were checked, the standard deviation "
     "of the signal is implausible (about {deviation:.1g}). In EEG, it is about 1e-6 to 1e-3 in "
     "volts, or 1 to 1000 in microvolts. The unit may have been converted twice. If so, multiply "
@@ -168,10 +168,10 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "outside the range of the training data (from {trained_low:.1g} to {trained_high:.1g}). Pass "
     "X in the same unit as in fit.",
     "outlier_recordings": "The amplitude of some recordings differs from the median of all "
-    "{n_recordings} recordings by more than a factor of {factor:g}: {recordings:5}. The physical "
+    "{n_recordings} recordings by a factor of more than {factor:g}: {recordings:5}. The physical "
     "unit in these files may be wrong. Correct the unit, or exclude these recordings.",
     "outlier_channels": "The amplitude of some channels differs from the median of the channels in "
-    "the same recording by more than a factor of {factor:g}, or the channels are flat or clipped: "
+    "the same recording by a factor of more than {factor:g}, or the channels are flat or clipped: "
     "{channels:5}. The physical unit in the file may be wrong, or an electrode may have been "
     "disconnected. Correct the unit, or mark the channels as bad.",
     "bad_windows": "{n} of {n_windows} windows overlap with gaps in the recording or with "
@@ -188,7 +188,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "unknown, so pretraining may include windows of subjects that are held out for validation. "
     "Add 'subject' to the description of every recording.",
     "unknown_positions": "The model uses electrode positions, but in {n} of {n_windows} windows, "
-    "the positions of all channels are unknown (channels: {channels}). Rename the channels "
+    "the positions of all channels are unknown (channels {channels}). Rename the channels "
     "according to the 10-05 system, or set a montage with raw.set_montage.",
     "similar_classes": "Some class names differ only in case, white space or invisible characters, "
     "but are treated as different classes: {names}. If they mean the same class, use the same name "
