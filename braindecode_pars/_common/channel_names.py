@@ -12,35 +12,37 @@ from mne.io.constants import FIFF
 
 #: MNE channel types that record electrical potentials of the brain.
 _BRAIN = {FIFF.FIFFV_EEG_CH, FIFF.FIFFV_ECOG_CH, FIFF.FIFFV_SEEG_CH, FIFF.FIFFV_DBS_CH}
-#: MNE channel types of events and of unknown signals.
+#: MNE channel types of channels that contain events or unknown signals.
 _NO_SIGNAL = {FIFF.FIFFV_MISC_CH, FIFF.FIFFV_STIM_CH}
 
-#: References that are recognized after a name that is not an electrode of the 10-05 system. After
-#: an electrode of the 10-05 system, any other name is a reference.
+#: Names that are recognized as a reference, even if the name before the dash is not an electrode of
+#: the 10-05 system. After an electrode of the 10-05 system, any name that is not an electrode is a
+#: reference.
 _REFERENCES = {"REF", "LE", "AR", "AVG", "A1", "A2", "M1", "M2", "CAR", "LER", "NOSE"}
 
-#: Electrodes that form pairs with scalp electrodes: temporal, sphenoidal and nasopharyngeal.
+#: Electrodes outside the 10-05 system that can form bipolar channels with scalp electrodes:
+#: temporal, sphenoidal and nasopharyngeal electrodes.
 _BESIDE_SCALP = {"T1", "T2", "SP1", "SP2", "PG1", "PG2"}
 
-#: Synonyms of references: average of all channels, and linked ears.
+#: Synonyms of references -> one name: AVG for the average of all channels, LE for linked ears.
 _SAME_REFERENCE = {"AR": "AVG", "CAR": "AVG", "AVE": "AVG", "LER": "LE"}
 
-#: Old names in the 10-20 system -> names of the same electrodes in the 10-10 system. Earlobes and
-#: mastoids are included, because sleep laboratories do not distinguish them.
+#: Old names in the 10-20 system -> names of the same electrodes in the 10-10 system. Earlobes are
+#: mapped to mastoids, because sleep laboratories do not distinguish them.
 _SAME_ELECTRODE = {"T3": "T7", "T4": "T8", "T5": "P7", "T6": "P8", "A1": "M1", "A2": "M2"}
-#: Mastoids, and earlobes after conversion by _SAME_ELECTRODE.
+#: Mastoids. (Earlobes are mapped to mastoids by _SAME_ELECTRODE.)
 _EARS = ("M1", "M2")
 #: Electrodes at earlobes and mastoids.
 _NOT_ON_SCALP = {*_EARS, "A1", "A2"}
 
 #: Pattern of words in the names of eye channels. ``E1`` and ``E2`` are only included if they are
-#: referenced to a mastoid: they are eye channels in polysomnography, but scalp electrodes of an EGI
-#: net.
+#: referenced to an ear or mastoid: they are eye channels in polysomnography, but scalp electrodes
+#: of EGI nets.
 _EOG_WORDS = r"[a-z]*EOG[a-z]*|[HV]EO[LRUD]?|ROC(?!\d)|LOC(?!\d)|E[12]-[AM][12]"
 
 #: Patterns of words in the names of signals that are not EEG: in polysomnography (also in Italian
-#: and German), in EDF+, and in files of common amplifiers. ``ERG`` is not included, because it is
-#: an electroretinogram, but also an electrode of EESM17.
+#: and German), in EDF+, and in files of common amplifiers. ``ERG`` is not included, because it can
+#: mean an electroretinogram, but is also the name of an electrode in the corpus EESM17.
 _OTHER_WORDS = (
     _EOG_WORDS,
     # ECG and EMG, also within a word, as in ChinEMG or ECGII
@@ -68,7 +70,7 @@ _EOG, _OTHER = (
     for words in (_EOG_WORDS, "|".join(_OTHER_WORDS))
 )
 
-#: Name of a respiratory signal before a dash, but of a reference after a dash, as in ``Cz-Nose``.
+#: Word that means a respiratory signal before a dash, and a reference after a dash (``Cz-Nose``).
 _SIGNAL_OR_REFERENCE = re.compile(r"(?<![a-z])Nose(?![a-z])", re.IGNORECASE)
 
 
@@ -83,8 +85,8 @@ def is_other_kind(name: str) -> bool:
     Returns
     -------
     bool
-        True for names of other signals. False for names of electrodes, and for names that do not
-        indicate the type of signal.
+        True if the name indicates a signal other than EEG. False for names of electrodes, and for
+        names that do not indicate the type of signal.
 
     Examples
     --------
@@ -97,7 +99,7 @@ def is_other_kind(name: str) -> bool:
 
 
 def is_eog(ch: Mapping[str, Any]) -> bool:
-    """Whether a channel is EOG, by its MNE channel type or its name.
+    """Whether a channel is EOG, according to its MNE channel type or its name.
 
     Parameters
     ----------
@@ -117,9 +119,9 @@ def is_eog(ch: Mapping[str, Any]) -> bool:
 
 
 def is_eeg(ch: Mapping[str, Any]) -> bool:
-    """Whether a channel is EEG, by its MNE channel type and its name.
+    """Whether a channel is EEG, according to its MNE channel type and its name.
 
-    The type is not sufficient, because readers of EDF and BDF files give the type "eeg" to all
+    The type is not sufficient, because readers of EDF and BDF files assign the type "eeg" to all
     signals.
 
     Parameters
@@ -130,8 +132,8 @@ def is_eeg(ch: Mapping[str, Any]) -> bool:
     Returns
     -------
     bool
-        True for the types "ecog", "seeg" and "dbs". For the type "eeg", True if the name does not
-        indicate another signal.
+        True for channels of type "ecog", "seeg" or "dbs", and for channels of type "eeg" whose name
+        does not indicate another signal.
 
     Examples
     --------
@@ -147,12 +149,12 @@ def is_eeg(ch: Mapping[str, Any]) -> bool:
 
 
 def with_types(chs: Sequence[Any]) -> list[Any]:
-    """Set the type of channels to "eeg" in recordings without channel types.
+    """Set the type of channels to "eeg" if the channel types of a recording were not set.
 
-    If all channels of a recording have the type "misc" (or "stim"), channel types were not set, as
-    with :func:`mne.create_info` and :func:`braindecode.datasets.create_from_X_y` without
-    ``ch_types``. Channels of type "misc" are then treated as EEG, except for channels whose name
-    indicates another signal.
+    If all channels of a recording have the type "misc" or "stim", channel types were not set. This
+    happens if :func:`mne.create_info` or :func:`braindecode.datasets.create_from_X_y` is called
+    without ``ch_types``. In this case, channels of type "misc" get the type "eeg", except for
+    channels whose name indicates another signal.
 
     Parameters
     ----------
@@ -162,7 +164,7 @@ def with_types(chs: Sequence[Any]) -> list[Any]:
     Returns
     -------
     list of dict
-        The channels. If channel types were set, the channels are not changed.
+        The channels. If channel types were set, they are returned unchanged.
 
     Examples
     --------
@@ -182,9 +184,9 @@ def with_types(chs: Sequence[Any]) -> list[Any]:
 
 
 def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
-    """Whether a channel is EEG by its MNE channel type, regardless of its name.
+    """Whether a channel is EEG (or intracranial EEG) by its MNE channel type.
 
-    MNE re-references and filters these channels as EEG.
+    The name of the channel is ignored. MNE re-references and filters channels by their type.
 
     Examples
     --------
@@ -200,7 +202,7 @@ def is_eeg_by_type(ch: Mapping[str, Any]) -> bool:
 def odd_first(names: Iterable[str]) -> list[str]:
     """Return unique names of channels, with ears, mastoids and non-EEG signals first.
 
-    These names come first because they are unexpected in a list of EEG channels.
+    In a message that shows only the first few channels, the user should see these unexpected names.
 
     Examples
     --------
@@ -217,7 +219,7 @@ def odd_first(names: Iterable[str]) -> list[str]:
 def electrode_name(channel: str) -> str:
     """Return the name of the electrode of a channel, in upper case, without prefix and reference.
 
-    For a bipolar channel, the names of both electrodes are returned.
+    For a bipolar channel, the names of both electrodes are returned, joined with a dash.
 
     Examples
     --------
@@ -233,10 +235,12 @@ def electrode_name(channel: str) -> str:
 def differing_references(channels: Sequence[str]) -> tuple[str, str] | None:
     """Return the first two channels whose names contain different references, or None.
 
+    Synonyms of a reference are not different references.
+
     Parameters
     ----------
     channels : sequence of str
-        Names of channels of the same electrode.
+        Names of channels that record the same electrode.
 
     Examples
     --------
@@ -261,7 +265,7 @@ def electrode_pair(channel: str) -> tuple[str, str | None]:
     """Return the electrode and the reference of a channel, or the electrodes of a bipolar channel.
 
     Names are in upper case, and synonyms of an electrode are converted to one name, as in
-    :func:`match_channels`. The second name is None if the channel name contains no reference.
+    :func:`match_channels`. If the channel name contains no reference, the second name is None.
 
     Examples
     --------
@@ -278,12 +282,12 @@ def electrode_pair(channel: str) -> tuple[str, str | None]:
 def match_channels(wanted: Sequence[str], names: Sequence[str]) -> list[int | None]:
     """Match channels of a recording to wanted channels, by electrode.
 
-    For example, ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` are the same electrode, and so are ``T3`` and
-    ``T7``, ``A1`` and ``M1``, and the pairs ``EEG T3-P3`` and ``T7-P3``. References are ignored;
-    :func:`differing_references` finds different references. If several channels of a recording have
-    the same electrode, such as ``C3-M1`` and ``C3-M2``, these channels are matched by their full
-    names. Electrodes of BioSemi caps are never matched to electrodes of the 10-20 system, see
-    :func:`system_names`.
+    For example, ``Fc5.``, ``EEG FC5-REF`` and ``FC5`` match, because they are the same electrode.
+    ``T3`` and ``T7`` also match, as well as ``A1`` and ``M1``, and the bipolar channels ``EEG
+    T3-P3`` and ``T7-P3``. References are ignored; use :func:`differing_references` to find
+    different references. If several channels of a recording have the same electrode, such as
+    ``C3-M1`` and ``C3-M2``, these channels are matched by their full names. Electrodes of BioSemi
+    caps are never matched to electrodes of the 10-20 system, see :func:`system_names`.
 
     Parameters
     ----------
@@ -312,8 +316,13 @@ def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
     Parameters
     ----------
     *recordings : sequence of str
-        Names of the channels of each recording. If a recording contains an electrode twice, the
+        Names of the channels of each recording. If any recording contains an electrode twice, the
         channels of this electrode are matched by their full names in all recordings.
+
+    Returns
+    -------
+    list of list of str
+        Keys of the channels of each recording.
 
     Examples
     --------
@@ -335,19 +344,19 @@ def channel_keys(*recordings: Sequence[str]) -> list[list[str]]:
     ]
 
 
-#: Pattern of electrodes of BioSemi caps. E1 to H32 are not included, because E1 is also an
-#: electrode of EGI nets and an eye channel.
+#: Pattern of electrode names that indicate a BioSemi cap. E1 to H32 are not included, because E1 is
+#: also an electrode of EGI nets and an eye channel.
 _BIOSEMI = re.compile(r"[A-D]([1-9]|[12]\d|3[012])")
-#: Pattern of all names of BioSemi caps. Some of these, such as A1, C3 and F8, are also names in the
-#: 10-20 system.
+#: Pattern of all electrode names of BioSemi caps. Some of them, such as A1, C3 and F8, are also
+#: names in the 10-20 system.
 _SHORT = re.compile(r"[A-H]\d+")
 
 
 def system_names(names: Sequence[str], recording: Sequence[str] = ()) -> list[str]:
-    """Add a prefix to BioSemi electrode names that have another meaning in the 10-20 system.
+    """Add a prefix to BioSemi electrode names that have a different meaning in the 10-20 system.
 
-    BioSemi caps name their electrodes A1, A2, ..., up to D32 for 128 electrodes. A recording is
-    assumed to use a BioSemi cap if two conditions hold:
+    In BioSemi caps, electrodes are named A1, A2, ..., up to D32 for 128 electrodes. A recording is
+    assumed to use a BioSemi cap if both of these conditions hold:
 
     - At least two names exist only in BioSemi caps, such as A5 and B1.
     - No name exists only in the 10-20 system, such as Fz.
@@ -379,13 +388,17 @@ def _are_of_biosemi(names: Sequence[str]) -> bool:
 
 
 def other_system(*recordings: Sequence[str]) -> str:
-    """Return advice for an error message if only some recordings have BioSemi names, else ""."""
+    """Return advice for an error message if only some recordings have BioSemi names.
+
+    Otherwise, an empty string is returned.
+    """
     if len({_are_of_biosemi(names) for names in recordings}) < 2:
         return ""
     return (
-        " In BioSemi caps, the names A1 to H32 refer to other electrodes than in the 10-20 "
-        "system. Either rename the BioSemi channels to the 10-20 electrodes at the same positions "
-        "(raw.rename_channels), or refer to BioSemi electrodes with a prefix, as in 'BioSemi C3'."
+        " Some of these channels seem to be named as in a BioSemi cap, where the names A1 to H32 "
+        "refer to different electrodes than in the 10-20 system. Either rename the BioSemi "
+        "channels to the 10-20 electrodes at the same positions (raw.rename_channels), or refer to "
+        "BioSemi electrodes with a prefix, as in 'BioSemi C3'."
     )
 
 
@@ -400,14 +413,20 @@ UNKNOWN = "not an electrode of the 10-20 system (unused input?)"
 
 
 def why_no_electrode(ch: Mapping[str, Any]) -> str:
-    """Return the reason why a channel is not a single scalp electrode; "" if it is one.
+    """Return the reason why a channel is not a single scalp electrode, or "" if it is.
+
+    Scalp electrodes are the electrodes of the 10-05 system. If the reference of a channel is
+    another scalp electrode, the channel is bipolar. All other references are accepted.
 
     Parameters
     ----------
     ch : mapping
-        Channel, as in ``mne.Info["chs"]``. Scalp electrodes are the electrodes of the 10-05 system.
-        If the reference of the channel is another scalp electrode, the channel is bipolar; all
-        other references are accepted.
+        Channel, as in ``mne.Info["chs"]``.
+
+    Returns
+    -------
+    str
+        Reason for a message, or an empty string.
 
     Examples
     --------
@@ -440,11 +459,12 @@ def _scalp() -> set[str]:
 def _electrode_and_reference(channel: str) -> tuple[str, str | None]:
     """Split the name of a channel into electrode and reference.
 
-    Names without a reference and names of bipolar channels are not split.
+    If the name contains no reference, or is the name of a bipolar channel, the whole name and None
+    are returned.
     """
     name = _bare_name(channel)
     electrode, _, reference = name.partition("-")
-    # MNE appends a number to duplicate names, as in T8-P8-1.
+    # MNE appends a number to duplicate names, as in T8-P8-1, so there may be further parts.
     first, *further = (_one_name(part) for part in name.split("-"))
     is_pair = any(part in _scalp() or part in _BESIDE_SCALP for part in further)
     is_known = first in _scalp() or first in _EARS
@@ -464,7 +484,7 @@ def _one_name(name: str) -> str:
 
 
 def template_montage() -> mne.channels.DigMontage:
-    """Return the template montage of MNE for the 10-05 system.
+    """Return the template montage of MNE for the 10-05 system (template electrode positions).
 
     Returns
     -------
@@ -486,7 +506,10 @@ def template_montage() -> mne.channels.DigMontage:
 
 @functools.cache
 def _template_positions() -> dict[str, np.ndarray]:
-    """Return the scalp electrode positions in the head coordinate frame, by upper-case name."""
+    """Return the position of each scalp electrode in the head coordinate frame.
+
+    The keys are the names of the electrodes in upper case.
+    """
     montage = template_montage()
     info = mne.create_info(montage.ch_names, 1.0, "eeg").set_montage(montage)
     positions = {ch["ch_name"].upper(): ch["loc"][:3] for ch in info["chs"]}
@@ -496,9 +519,9 @@ def _template_positions() -> dict[str, np.ndarray]:
 def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     """Return the electrode position of each channel on the head.
 
-    Positions are looked up by name in the 10-05 system, so that recordings with and without
-    digitized positions get the same positions. For names that are not in the 10-05 system, the
-    location of the channel (``loc``) is used.
+    Positions are looked up by name in the template montage of the 10-05 system, so that recordings
+    with and without digitized positions get the same positions. For names that are not in the 10-05
+    system, the location that is stored with the channel (``loc``) is used.
 
     Parameters
     ----------
@@ -529,8 +552,8 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     for ch in chs_info:
         if not isinstance(ch, Mapping) or "ch_name" not in ch:
             raise TypeError(
-                f"chs_info must be a list of dicts with the key 'ch_name', as in info['chs'], but "
-                f"contains {ch!r}."
+                f"chs_info must be a list of dicts with the key 'ch_name', but contains {ch!r}. "
+                "Pass info['chs']."
             )
     names = system_names([ch["ch_name"] for ch in chs_info])
     for row, ch, name in zip(positions, chs_info, map(electrode_name, names), strict=True):

@@ -1,7 +1,7 @@
 """Check arguments (types, ranges, probabilities, sampling rates), and issue warnings to users.
 
-A :class:`ParameterRule` defines the accepted values of a parameter, and describes them in the error
-message.
+A :class:`ParameterRule` defines which values of a parameter are accepted, and how the error message
+describes these values.
 """
 
 import math
@@ -17,10 +17,10 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-#: Value of a parameter that is chosen from the data.
+#: Value of a parameter that lets the package choose a value, often from the data.
 AUTO = "auto"
 
-#: The largest integer that torch can hold.
+#: Largest integer that a torch tensor can contain.
 _LARGEST_INTEGER = 2**63 - 1
 
 
@@ -33,11 +33,11 @@ class ParameterRule:
     text : str
         Description of the accepted values, which completes "must be ..." in error messages.
     kinds : tuple of type
-        Accepted types. Other types raise a TypeError. True and False are accepted only if ``bool``
-        is one of the types, although bool is a subclass of int.
+        Accepted types. For values of other types, a TypeError is raised. True and False are
+        accepted only if ``bool`` is one of the types, although bool is a subclass of int.
     is_valid : callable
-        Function that returns whether a value of an accepted type is in range. Values out of range
-        raise a ValueError.
+        Function that returns whether a value of an accepted type is valid. For invalid values, a
+        ValueError is raised.
     """
 
     text: str
@@ -45,14 +45,23 @@ class ParameterRule:
     is_valid: Callable[[Any], bool] = lambda value: True
 
     def check(self, name: str, value: Any, owner: str = "") -> None:
-        """Check that a value has an accepted type and is in range.
+        """Check that a value has an accepted type and is valid.
+
+        Parameters
+        ----------
+        name : str
+            Name of the parameter, for the error message.
+        value : Any
+            Value to check.
+        owner : str
+            Name of the class or function that has the parameter, for the error message.
 
         Raises
         ------
         TypeError
             If the type of the value is not accepted.
         ValueError
-            If the value is out of range.
+            If the value is not valid, for example out of range.
         """
         full_name = f"{owner}: {name}" if owner else name
         # NumPy's bool is not a subclass of bool.
@@ -74,7 +83,10 @@ def integer(minimum: int) -> ParameterRule:
 
 
 def number(valid_range: str, is_valid: Callable[[float], bool]) -> ParameterRule:
-    """Return a rule for a finite number: ``number("in [0, 1)", lambda x: 0 <= x < 1)``."""
+    """Return a rule for a finite number in a range.
+
+    For example, the rule ``number("in [0, 1)", lambda x: 0 <= x < 1)`` accepts numbers in [0, 1).
+    """
     return ParameterRule(
         f"a number {valid_range}", (Real,), lambda value: math.isfinite(value) and is_valid(value)
     )
@@ -92,7 +104,7 @@ def proportion() -> ParameterRule:
 
 
 def choice(*values: Any) -> ParameterRule:
-    """Return a rule that accepts only these values. 1, 1.0 and True are different values."""
+    """Return a rule that accepts only these values. The types of the values must match, too."""
     return ParameterRule(
         f"one of {', '.join(map(repr, values))}",
         (object, bool),
@@ -106,12 +118,12 @@ def boolean() -> ParameterRule:
 
 
 def instance(text: str, *kinds: type) -> ParameterRule:
-    """Return a rule for an instance of one of several types, described by ``text``."""
+    """Return a rule for an instance of one of several types, which ``text`` describes."""
     return ParameterRule(text, kinds)
 
 
 def optional(rule: ParameterRule) -> ParameterRule:
-    """Return a rule that also accepts None."""
+    """Return a rule that accepts None in addition to the values that ``rule`` accepts."""
     return ParameterRule(
         f"{rule.text}, or None",
         (*rule.kinds, NoneType),
@@ -122,14 +134,14 @@ def optional(rule: ParameterRule) -> ParameterRule:
 def check_parameters(
     values: Mapping[str, Any], rules: Mapping[str, ParameterRule], owner: str = ""
 ) -> None:
-    """Check the values of parameters by their rules.
+    """Check that the values of parameters follow their rules.
 
     Parameters
     ----------
     values : mapping of str to Any
-        Values by parameter name. Parameters without a rule are not checked.
+        Value of each parameter. Parameters without a rule are not checked.
     rules : mapping of str to ParameterRule
-        Rules by parameter name. Rules of parameters that are not in ``values`` are ignored.
+        Rule of each parameter. Rules for parameters that are not in ``values`` are ignored.
     owner : str
         Name of the class or function that has these parameters, for the error message.
 
@@ -152,36 +164,37 @@ def check_parameters(
 
 
 def names_file(task: Any) -> bool:
-    """Whether a task is specified as a class in a Python file, such as "my_task.py:Slope".
+    """Whether a pretext task is specified as a class in a Python file, as in "my_task.py:Slope".
 
-    The file is imported, and its code is run, when the task is used. A value that was read from a
-    saved model must not be imported, because only the user decides which code is run.
+    To use such a task, the file is imported, which runs its code. If the name of the file was read
+    from a saved model, the file must not be imported, because only the user may decide which code
+    is run.
     """
     return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
 
 
 def check_positive(**numbers: float) -> None:
-    """Check that numbers are positive. The names of the arguments are used in the error message."""
+    """Check that numbers are positive. Their argument names are used in the error message."""
     check_parameters(numbers, dict.fromkeys(numbers, positive()))
 
 
 def check_probabilities(values: Any, *, allow_nan: bool = False) -> None:
     """Check that each row of an array is a probability distribution over classes.
 
-    The tolerances are larger than the rounding errors of a softmax in float32.
+    Rounding errors of a softmax in float32 are accepted.
 
     Parameters
     ----------
     values : ndarray or Tensor, shape (n_windows, n_classes)
         Class probabilities.
     allow_nan : bool
-        Whether rows of NaN are accepted.
+        Whether rows that contain NaN are accepted.
 
     Raises
     ------
     ValueError
         If a row is not a probability distribution, for example because it contains logits. The
-        message contains the row.
+        message contains the first such row.
     """
     wrong = (values < -1e-6).any(axis=1) | (abs(values.clip(-2, 2).sum(axis=1) - 1) > 1e-3)
     if not allow_nan:
@@ -190,13 +203,14 @@ def check_probabilities(values: Any, *, allow_nan: bool = False) -> None:
         row = int(wrong.argmax())
         text = format_list([f"{value:g}" for value in values[row]])
         raise ValueError(
-            f"Row {row} of the probabilities is {text}. Each row must have values in [0, 1] that "
-            "sum to 1, without NaN. Pass the result of predict_proba, not of decision_function."
+            f"Row {row} of the probabilities is {text}. Each row must contain values in [0, 1] "
+            "that sum to 1, without NaN. Pass the result of predict_proba instead of the result of "
+            "decision_function."
         )
 
 
 def format_list(texts: Sequence[str], max_items: int = 10) -> str:
-    """Join texts with commas. Texts after the first ``max_items`` are only counted.
+    """Join texts with commas. After the first ``max_items`` texts, only their number is shown.
 
     Examples
     --------
@@ -209,7 +223,7 @@ def format_list(texts: Sequence[str], max_items: int = 10) -> str:
 
 
 def is_same_rate(rate: float | None, other: float | None) -> bool:
-    """Whether two sampling rates in Hz are equal up to rounding, or a rate is unknown (None)."""
+    """Whether two sampling rates in Hz are equal up to rounding. An unknown rate (None) matches."""
     return rate is None or other is None or math.isclose(rate, other, rel_tol=1e-5)
 
 
@@ -225,12 +239,14 @@ def check_same_rate(
     Parameters
     ----------
     sfreq, expected : float | None
-        Sampling rates in Hz; None if unknown. The check passes if a rate is unknown.
+        Sampling rate of the signals, and expected sampling rate, in Hz. If either is None
+        (unknown), no error is raised.
     what, expected_of : str
         Beginnings of the two clauses of the error message, such as "These windows are" and "the
-        model was trained at".
+        model was trained at". The first clause continues with "sampled at ... Hz".
     remedy : str
-        End of the error message: what to do.
+        Last sentence of the error message, which states what to do. ``{expected:g}`` is replaced
+        with the expected sampling rate.
 
     Raises
     ------
@@ -248,29 +264,29 @@ def check_same_rate(
 #: Kinds of findings whose warnings are suppressed in the current thread; None for all warnings.
 _QUIET: ContextVar[tuple[str, ...] | None] = ContextVar("quiet", default=())
 
-#: Folder of this package. Warnings point to the first calling line outside this package and outside
-#: installed packages.
+#: Folder of this package. Warnings point to the innermost calling line outside this package and
+#: outside installed packages.
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
-#: Part of the paths of installed packages, such as scikit-learn, which call this package in a
-#: pipeline.
+#: Substring in the paths of installed packages, such as scikit-learn, whose pipelines call this
+#: package.
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
 
-#: Warnings that were already issued and are shown once per line of code by the warning filter.
+#: Warnings that were already issued, and that the warning filter shows once per line of code.
 _SHOWN: set[tuple[Any, ...]] = set()
 
 
 def warn_user(message: str | Warning) -> None:
     """Issue a warning that points to the line of user code that caused it.
 
-    By default, Python shows a warning once per line of code. However, Python forgets which warnings
-    it has shown when a library changes the warning filters, as scikit-learn does in every fold.
-    This function keeps its own record, so that a cross-validation shows a warning only once.
-    Warning filters that show all warnings, such as "always", are respected.
+    By default, Python shows a warning only once per line of code. However, whenever a library
+    changes the warning filters, as scikit-learn does in every fold, Python forgets which warnings
+    were shown. This function keeps its own record, so that a cross-validation shows each warning
+    only once. If a warning filter shows all warnings, such as "always", each warning is shown.
 
     Parameters
     ----------
     message : str | Warning
-        Text of the warning, or a warning of another class than UserWarning.
+        Text of a UserWarning, or an instance of any warning class.
 
     Examples
     --------
@@ -285,7 +301,7 @@ def warn_user(message: str | Warning) -> None:
     kinds = _QUIET.get()
     if kinds is None or getattr(message, "kind", None) in kinds:
         return
-    # Stack level 1 is this function, level 2 is its caller.
+    # Stack level 1 is this function, and stack level 2 is its caller.
     stack_level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and (
         frame.f_code.co_filename.startswith(_PACKAGE) or _INSTALLED in frame.f_code.co_filename
@@ -299,21 +315,22 @@ def warn_user(message: str | Warning) -> None:
     shown_key = (*key, frame.f_code.co_filename, filter_entry)
     if shown_key not in _SHOWN:
         warnings.warn(message, category, stacklevel=stack_level)
-        # The registry has no entry if the filter shows all warnings.
+        # Python adds no entry to the registry if the filter shows all warnings.
         if key in frame.f_globals.get("__warningregistry__", ()):
             _SHOWN.add(shown_key)
 
 
 @contextmanager
 def quiet(*kinds: str) -> Iterator[None]:
-    """Suppress warnings of this package inside the context, for example to avoid duplicates.
+    """Suppress warnings of this package inside the context, for example to avoid repetitions.
 
     Unlike :class:`warnings.catch_warnings`, this does not affect other threads.
 
     Parameters
     ----------
     *kinds : str
-        Kinds of findings whose warnings are suppressed. If empty, all warnings are suppressed.
+        Kinds of findings whose warnings are suppressed. If empty, all warnings of this package are
+        suppressed.
     """
     outer = _QUIET.get()
     token = _QUIET.set((*outer, *kinds) if kinds and outer is not None else None)

@@ -13,16 +13,16 @@ from torch import Tensor, nn
 from braindecode_pars._common import step_graphs
 from braindecode_pars._common.checks import boolean, check_parameters, choice
 
-#: Lock of the thread that draws random numbers from the global generators of torch.
+#: Lock held by the thread that draws random numbers from the global generators of torch.
 _DRAWING = threading.RLock()
-#: Default dtypes to restore, one for each thread inside :func:`usual_torch`.
+#: Default dtypes to restore: one for each thread inside :func:`usual_torch`.
 _DEFAULT_TYPES: list[torch.dtype] = []
-#: Lock of the list of default dtypes.
+#: Lock for changes of the list of default dtypes.
 _LOCK = threading.Lock()
 
 
 def find_device(name: str | torch.device) -> torch.device:
-    """Return a usable device. ``"auto"`` selects CUDA if available, then MPS, then the CPU.
+    """Return a device that can be used. ``"auto"`` selects CUDA, MPS or the CPU, in this order.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def find_device(name: str | torch.device) -> torch.device:
         If the device cannot be used on this machine.
     """
     if not isinstance(name, str) or name != "auto":
-        # An allocation is needed to check a device, because torch.device accepts missing devices.
+        # torch.device accepts missing devices, so the device is checked by allocating a tensor.
         try:
             device = torch.empty(0, device=name).device
             if device.type == "meta":
@@ -47,7 +47,7 @@ def find_device(name: str | torch.device) -> torch.device:
 
 
 def device_name(device: torch.device) -> str:
-    """Return the name of a GPU, or the type of another device."""
+    """Return the name of a CUDA device, or the type of any other device."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
@@ -55,9 +55,10 @@ def device_name(device: torch.device) -> str:
 def usual_torch(gradients: bool = True) -> Iterator[None]:
     """Use the default settings of torch inside the context: float32, CPU, no autocast.
 
-    This is required because a program may have set another default dtype or device, or may call
-    this package inside ``no_grad`` or autocast. The default dtype is global to the process. If
-    several threads are inside the context, it is restored when the last thread leaves.
+    The settings of the calling program may differ: it may have set a different default dtype or
+    device, or may call this package inside ``no_grad`` or autocast. The default dtype is global to
+    the process. If several threads are inside the context, it is restored when the last thread
+    leaves.
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ def usual_torch(gradients: bool = True) -> Iterator[None]:
             _DEFAULT_TYPES.append(torch.get_default_dtype())
             torch.set_default_dtype(torch.float32)
         stack.callback(_restore_default_type)
-        if torch.get_default_device().type != "cpu":  # this context slows down every torch call
+        # Entered only if necessary, because this context slows down every torch call.
+        if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
         for kind in ("cpu", "cuda"):
             stack.callback(torch.set_autocast_enabled, kind, torch.is_autocast_enabled(kind))
@@ -92,9 +94,10 @@ def seeded(
 
     Inside the context, torch uses its default settings, see :func:`usual_torch`.
 
-    Initial weights, dropout, crops and masks are drawn from the global generators of torch: most
-    functions of torch and of third-party models accept no other generator. These generators are
-    global to the process, so only one thread at a time can be inside the context.
+    Initial weights, dropout, crops and masks are drawn from the global random generators of torch,
+    because most functions of torch and of third-party models only support these generators. They
+    are shared by all threads of the process, so only one thread at a time can be inside the
+    context.
 
     Parameters
     ----------
@@ -104,8 +107,8 @@ def seeded(
         Device whose generator is also seeded.
     is_shared : bool
         Whether other threads may enter the context at the same time, for example threads that are
-        started inside the context. The random draws of this thread then depend on the draws of the
-        other threads, but not vice versa.
+        started inside the context. The random numbers of this thread then depend on what the other
+        threads draw. The random numbers of the other threads do not depend on this thread.
     """
     device = torch.device(device)
     devices = [] if device.type == "cpu" else [device]
@@ -114,12 +117,12 @@ def seeded(
         stack.enter_context(_DRAWING)
         stack.enter_context(torch.random.fork_rng(devices, device_type=kind))
         stack.enter_context(usual_torch())
-        # torch.manual_seed is not used, because it would seed all GPUs, including unused GPUs.
+        # torch.manual_seed would seed all GPUs, including GPUs that are not used.
         torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
         for seeded_device in devices:
             state = torch.Generator(seeded_device).manual_seed(seed).get_state()
             torch.get_device_module(seeded_device).set_rng_state(state, seeded_device)
-        if is_shared:  # acquired again before the state is restored
+        if is_shared:  # the lock is acquired again before the state of the generators is restored
             _DRAWING.release()
             stack.callback(_DRAWING.acquire)
         yield
@@ -127,7 +130,7 @@ def seeded(
 
 @contextmanager
 def tensor_cores(device: torch.device) -> Iterator[None]:
-    """Allow TF32 on CUDA inside the context, unless TF32 was set with the newer API of torch."""
+    """Allow TF32 on CUDA inside the context, unless the newer API of torch was used to set TF32."""
     before = None
     if device.type == "cuda":
         with suppress(RuntimeError):
@@ -155,14 +158,16 @@ _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean
 class TrainingNet(skorch.NeuralNet):
     """Base class of the skorch nets of this package: precision, compilation, CUDA graphs, checks.
 
-    The training step is the step of skorch, in the chosen precision. AdamW uses its fused
-    implementation. On CUDA, float32 matrix products use TF32 during training. This includes the
-    matrix products of the decoder for pairs of patches, because this decoder never runs in
-    bfloat16.
+    It differs from :class:`skorch.NeuralNet` as follows:
 
-    On Ctrl-C, ``fit`` of skorch returns without an error. ``fit`` of this class runs the callbacks
-    and then raises KeyboardInterrupt, so that a pipeline or a cross-validation does not continue
-    with a partially trained net. A loss that is not finite raises an error.
+    - The forward pass is computed in the chosen precision.
+    - AdamW uses its fused implementation, except on MPS.
+    - On CUDA, float32 matrix products use TF32 during training. This includes the matrix products
+      of the decoder for pairs of patches, which never runs in bfloat16.
+    - After Ctrl-C, ``fit`` runs the callbacks and then raises KeyboardInterrupt, so that a pipeline
+      or a cross-validation does not continue with a partially trained net. (``fit`` of skorch
+      returns without an error.)
+    - If the loss is not finite, ``fit`` raises an error.
 
     Parameters
     ----------
@@ -170,14 +175,14 @@ class TrainingNet(skorch.NeuralNet):
         Precision of the forward pass (torch autocast). Weights, gradients, optimizer state and
         losses are always float32.
     compile : bool
-        Whether to compile the encoder and the decoder, which take most of the computing time. The
-        names of the weights do not change, and random numbers are drawn outside of the compiled
-        code. The first steps take up to a minute. On CUDA, in a single process, steps are also
-        captured as CUDA graphs, see :class:`~braindecode_pars._common.step_graphs.StepGraphs`.
-        Later steps replay the graphs without running the Python code of the modules, so Python code
-        that depends on the step has no effect.
+        Whether to compile the encoder and the decoder, which take most of the computing time.
+        Compilation does not change the names of the weights, and random numbers are drawn outside
+        the compiled code. The first steps take up to a minute. If training runs on CUDA in a single
+        process, steps are also captured as CUDA graphs, see
+        :class:`~braindecode_pars._common.step_graphs.StepGraphs`. Later steps replay the graphs
+        without running the Python code of the modules, so the same operations run in every step.
     *args, **kwargs
-        Arguments of the skorch net.
+        Arguments of :class:`skorch.NeuralNet`.
 
     Raises
     ------
@@ -213,13 +218,13 @@ class TrainingNet(skorch.NeuralNet):
         self.precision = precision
         super().__init__(*args, compile=compile, **kwargs)
 
-    #: CUDA graphs of the steps during training; None if steps are not captured.
+    #: CUDA graphs of the training steps. None outside training, or if steps are not captured.
     graphs_: step_graphs.StepGraphs | None = None
 
     @property
     def compute_device(self) -> torch.device:
-        """Device of the training."""
-        if self.device is None:  # the module is not moved by skorch
+        """Device on which the net is trained."""
+        if self.device is None:  # skorch does not move the module
             return next(self.module_.parameters()).device
         return torch.device(self.device)
 
@@ -228,9 +233,9 @@ class TrainingNet(skorch.NeuralNet):
         check_parameters(vars(self), _PRECISION_RULES, type(self).__name__)
 
     def torch_compile(self, module: Any, name: str) -> Any:
-        # skorch would compile the whole module, including the random draws.
+        # skorch would compile the whole module, including the code that draws random numbers.
         if self.compile and name == "module":
-            for path, part in module.named_modules():  # includes the subtasks of a joint task
+            for path, part in module.named_modules():  # including the subtasks of a joint task
                 if path.rpartition(".")[2] in ("encoder", "decoder"):
                     part.compile(**self.get_params_for("compile"))
         return module
@@ -242,10 +247,10 @@ class TrainingNet(skorch.NeuralNet):
         return args, kwargs
 
     def partial_fit(self, *args: Any, **kwargs: Any) -> Any:
-        # skorch catches Ctrl-C in fit_loop. This is set to False only at the end of the loop.
+        # skorch catches Ctrl-C in fit_loop, so interrupted_ is only set to False if the loop ends.
         self.interrupted_ = True
         super().partial_fit(*args, **kwargs)
-        # EarlyStopping ends the loop in the same way as Ctrl-C.
+        # EarlyStopping ends the loop in the same way as Ctrl-C, but is not an interruption.
         kind = skorch.callbacks.EarlyStopping
         stopping = [cb for _, cb in self.callbacks_ if isinstance(cb, kind)]
         if self.interrupted_ and all(cb.misses_ != cb.patience for cb in stopping):
@@ -265,7 +270,7 @@ class TrainingNet(skorch.NeuralNet):
 
     @contextmanager
     def captured_steps(self) -> Iterator[None]:
-        """Capture the steps inside the context as CUDA graphs, if possible."""
+        """Capture the training steps inside the context as CUDA graphs, if possible."""
         if self._can_capture:
             parts = (self.module_, self.criterion_)
             modules = [part for part in parts if isinstance(part, nn.Module)]
@@ -278,7 +283,7 @@ class TrainingNet(skorch.NeuralNet):
             self.graphs_ = None
 
     def run_step(self, step: step_graphs.Step, batch: tuple[Any, Any]) -> dict[str, Any]:
-        """Run a step on a batch (x, y), with a CUDA graph if there is one."""
+        """Run a step on a batch (x, y), by replaying its CUDA graph if steps are captured."""
         return step(batch) if self.graphs_ is None else self.graphs_.run(step, batch)
 
     def train_step_single(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
@@ -289,9 +294,9 @@ class TrainingNet(skorch.NeuralNet):
     def train_step(self, batch: Any, **fit_params: Any) -> dict[str, Any]:
         if not any(weights.requires_grad for weights in self.module_.parameters()):
             raise ValueError(
-                f"{type(self).__name__} has no weights to train, because all weights are frozen. "
-                "Call requires_grad_(True) on the weights to train, and check callbacks such as "
-                "Freezer."
+                f"{type(self).__name__} has no weights to train, because all of its weights are "
+                "frozen. Call requires_grad_(True) on the weights that should be trained, and "
+                "check callbacks that freeze weights, such as Freezer."
             )
         step = super().train_step(batch, **fit_params)
         if not torch.isfinite(step["loss"]):
@@ -304,7 +309,7 @@ class TrainingNet(skorch.NeuralNet):
     def infer(self, *args: Any, **kwargs: Any) -> Any:
         enabled = self.precision == "bfloat16"
         with torch.autocast(self.compute_device.type, torch.bfloat16, enabled=enabled):
-            # Inside an autocast context of the caller, weights of the last step would be cached.
+            # If the caller uses autocast, weights of the last step may still be in its cache.
             torch.clear_autocast_cache()
             # Losses and scores require float32, and NumPy does not support bfloat16.
             return step_graphs.map_tensors(_in_float32, super().infer(*args, **kwargs))

@@ -1,7 +1,6 @@
 """Files: atomic writing, checksums, JSON, and comparison of settings.
 
-A file is written completely or not at all, even if the process is killed or the power fails. Files
-of other programs are never overwritten.
+A file is written completely or not at all, even if the process is killed or the power fails.
 """
 
 import hashlib
@@ -27,8 +26,8 @@ from filelock import FileLock, Timeout
 ASIDE = ".writing-"
 #: Name of lock files.
 LOCK = ".lock"
-#: Minimum age in seconds of a temporary folder that is removed. The process that created a younger
-#: folder may not have locked it yet.
+#: Minimum age in seconds of an unlocked temporary folder that is removed. A younger folder may
+#: belong to a running process that has not locked it yet.
 _YOUNG = 5.0
 
 
@@ -36,8 +35,8 @@ _YOUNG = 5.0
 def written_aside(folder: Path) -> Iterator[Path]:
     """Write files to a temporary folder, and move them to the target folder when all are written.
 
-    Readers never see an incomplete file. Several processes may write to the same folder at the same
-    time.
+    Other processes never read an incomplete file. Several processes may write to the same folder at
+    the same time.
 
     Parameters
     ----------
@@ -53,9 +52,10 @@ def written_aside(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the files cannot be written. Each file then has its previous or its new content.
+        If the files cannot be written. Each file in ``folder`` then has either its previous or its
+        new content.
     """
-    target = folder  # path in the error message
+    target = folder  # path that is shown in the error message
     try:
         folder.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder)
@@ -66,8 +66,8 @@ def written_aside(folder: Path) -> Iterator[Path]:
             new = Path(temporary, "new")
             new.mkdir()
             yield new
-            # JSON files describe the other files. They are moved last, so that a reader of a JSON
-            # file also finds the files that it describes.
+            # JSON files describe the other files. They are moved last, so that the files that they
+            # describe exist when a JSON file is read.
             files = sorted(new.iterdir(), key=lambda file: (file.suffix == ".json", file.name))
             names = [file.name for file in files]
             target = folder / names[0] if len(names) == 1 else folder
@@ -75,18 +75,18 @@ def written_aside(folder: Path) -> Iterator[Path]:
                 _sync(new / name)
             for name in names:
                 os.replace(new / name, folder / name)
-        with suppress(OSError):  # some systems cannot open a folder or sync it
+        with suppress(OSError):  # some systems cannot open or sync a folder
             _sync(folder)
     except OSError as error:
         raise type(error)(
             error.errno,
-            f"{target} cannot be written ({error.strerror}). No file is incomplete: each file has "
-            "its previous or its new content. Repeat the call to write all files.",
+            f"{target} cannot be written ({error.strerror}). No file is damaged: each file has "
+            "either its previous or its new content. Solve the problem, and repeat the call.",
         ) from error
 
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write several files to a folder. No file is replaced before all files are written.
+    """Write several files to a folder. Existing files are replaced only when all are written.
 
     Parameters
     ----------
@@ -111,32 +111,35 @@ def replace_file(path: Path, content: bytes | str) -> None:
     Raises
     ------
     OSError
-        If the file cannot be written. Its previous content is unchanged.
+        If the file cannot be written. An existing file is then unchanged.
     """
     content = content.encode() if isinstance(content, str) else content
     replace_files(path.parent, {path.name: content})
 
 
 def remove_abandoned(folder: Path, *, at_once: bool = False) -> list[Path]:
-    """Remove temporary folders of killed processes. Running processes lock their folders.
+    """Remove temporary folders of killed processes.
+
+    Temporary folders of running processes are locked, and are not removed.
 
     Parameters
     ----------
     folder : Path
-        Folder in which files were written.
+        Folder to which :func:`written_aside` wrote files.
     at_once : bool
-        If False, subfolders are not searched, and folders younger than 5 seconds are not removed,
-        because a running process may not have locked them yet. If True, all temporary folders that
-        are not locked are removed; use True only if no other process uses the folder.
+        If False, temporary folders in subfolders, and temporary folders younger than 5 seconds, are
+        not removed. (A running process may not have locked a young folder yet.) If True, all
+        temporary folders that are not locked are removed. Use True only if no other process uses
+        the folder.
 
     Returns
     -------
     list of Path
-        Temporary folders that were not removed.
+        Temporary folders directly in ``folder`` that were not removed.
     """
     for aside in folder.glob(f"**/{ASIDE}*" if at_once else f"{ASIDE}*"):
         with suppress(OSError, Timeout):  # removed by another process, or locked
-            # A folder with other files was not created by this package.
+            # If a temporary folder contains other files, it was not created by this package.
             is_ours = {file.name for file in aside.iterdir()} <= {LOCK, "new", "old"}
             if is_ours and (at_once or time.time() - aside.stat().st_mtime > _YOUNG):
                 with FileLock(aside / LOCK, blocking=False):
@@ -157,7 +160,7 @@ _blake2b = partial(hashlib.blake2b, digest_size=8)
 
 
 def checksum_of(content: Any) -> str:
-    """Return the checksum of bytes or of a C-ordered array: 16 hexadecimal digits (BLAKE2b).
+    """Return the BLAKE2b checksum of bytes or of a C-ordered array, as 16 hexadecimal digits.
 
     Examples
     --------
@@ -169,7 +172,7 @@ def checksum_of(content: Any) -> str:
 
 
 def checksum_of_file(file: Path) -> str:
-    """Return the checksum of a file, without reading the whole file into memory."""
+    """Return the checksum of the content of a file, without loading the whole file into memory."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, _blake2b).hexdigest()
 
@@ -177,13 +180,13 @@ def checksum_of_file(file: Path) -> str:
 def plain(value: Any) -> Any:
     """Convert a scalar to a JSON-serializable value.
 
-    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. Other objects are
-    converted with ``str``.
+    NumPy scalars become Python numbers. Missing values (NaN, NA) become None. All other objects,
+    and infinite numbers, are converted with ``str``.
 
     Parameters
     ----------
     value : Any
-        Value to convert, which is not a list or dict.
+        Value to convert. It must not be a list or dict.
 
     Returns
     -------
@@ -198,17 +201,17 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any) -> str:
-    """Convert lists, dicts and values to indented JSON that ends with a line break."""
+    """Convert nested lists and dicts to indented JSON that ends with a line break."""
     return json.dumps(value, indent=2, default=plain) + "\n"
 
 
 def as_read(value: Any) -> Any:
-    """Convert a value to JSON and back, to compare it with a value that was read from a file."""
+    """Convert a value to JSON and back, so that it equals the same value read from a JSON file."""
     return json.loads(to_json(value))
 
 
 def parse_json(text: str | bytes) -> dict[str, Any]:
-    """Parse a JSON object.
+    """Parse a text that contains a JSON object.
 
     Raises
     ------
@@ -245,16 +248,18 @@ def read_json(path: Path) -> dict[str, Any]:
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file is damaged, or does not contain a JSON object.
+        If the file is not valid JSON, or does not contain a JSON object.
     """
     try:
         return parse_json(path.read_bytes())
     except ValueError as error:  # also for invalid UTF-8
-        raise ValueError(f"{path} is not a valid JSON file: {error}.") from error
+        raise ValueError(
+            f"{path} is not a valid JSON file: {error}. Correct the file, or create it again."
+        ) from error
 
 
 def write_checked(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object with a checksum, completely or not at all.
+    """Write a JSON object with a checksum to a file, completely or not at all.
 
     Examples
     --------
@@ -278,11 +283,14 @@ def read_checked(path: Path) -> dict[str, Any]:
     FileNotFoundError
         If the file does not exist.
     ValueError
-        If the file was damaged or edited.
+        If the file does not match its checksum, because it was modified or damaged.
     """
     content = read_json(path)
     if content.pop("checksum", None) != checksum_of(to_json(content).encode()):
-        raise ValueError(f"{path} does not match its checksum: it was damaged or edited.")
+        raise ValueError(
+            f"{path} does not match its checksum: the file was modified or damaged after it was "
+            "written. Restore the original file, or create it again."
+        )
     return content
 
 
@@ -307,12 +315,12 @@ def changed_settings(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
     >>> changed_settings({"lr": 0.1, "task": {"name": "pars"}}, {"lr": 0.2, "task": {"name": "x"}})
     ['lr is 0.2, was 0.1', "task.name is 'x', was 'pars'"]
     """
-    # Convert to JSON values, so that tuples equal lists, and NumPy numbers equal Python numbers.
+    # Converted to JSON and back, so that tuples equal lists, and NumPy equals Python numbers.
     return list(_differences(as_read(before), as_read(now), ""))
 
 
 def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
-    # Values that differ are named by their path, such as "task.name" or "channels[2]".
+    # Differing values are named by their path in the settings: "task.name" or "channels[2]".
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         for name in dict.fromkeys([*now, *before]):
             inner = f"{path}.{name}" if path else str(name)
@@ -330,17 +338,19 @@ def _differences(before: Any, now: Any, path: str) -> Iterator[str]:
 
 
 def import_file(file: Path) -> ModuleType:
-    """Import a Python file as a module with the name of the file. The code is run once per process.
+    """Import a Python file as a module with the name of the file.
+
+    The code in the file is run once per process.
 
     Raises
     ------
     ValueError
-        If the file does not exist, or if its name is the name of another module.
+        If the file does not exist, or if another module has the same name.
     """
     path, file = file, file.expanduser().resolve()
     if not file.is_file():
-        raise ValueError(f"{path} does not exist. Pass the path of a Python file.")
-    # Worker processes have the same sys.path, and import the module again.
+        raise ValueError(f"{path} does not exist. Pass the path of an existing Python file.")
+    # The folder is added to sys.path, so that worker processes can also import the module.
     if str(file.parent) not in sys.path:
         sys.path.append(str(file.parent))
     module = importlib.import_module(file.stem)

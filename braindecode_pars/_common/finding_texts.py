@@ -1,4 +1,7 @@
-"""Texts of all kinds of findings: what was found, the consequence, and what to do."""
+"""Messages of all kinds of findings (results of checks).
+
+A message states what a check found, the consequence, and what to do.
+"""
 
 import string
 from collections.abc import Callable, Mapping
@@ -8,7 +11,14 @@ from braindecode_pars._common.checks import format_list
 
 
 def format_finding(kind: str, values: Mapping[str, Any]) -> str:
-    """Return the text of a kind of finding with its values.
+    """Return the message of a finding, with its values inserted.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the finding: a key of :data:`TEXTS`.
+    values : mapping of str to Any
+        Values to insert, by name.
 
     Examples
     --------
@@ -21,11 +31,12 @@ def format_finding(kind: str, values: Mapping[str, Any]) -> str:
 
 
 class _Formatter(string.Formatter):
-    """Formatter of strings with additional format specifications, for lists.
+    """String formatter that also formats lists and dicts.
 
-    - Lists are joined with commas: ``{names:5}`` shows at most 5 items, ``{names}`` at most 10.
-    - Dicts are shown as a list of names and values, as in "rest: 3, task: 4". The format applies to
-      the values: ``{durations:.0f}``.
+    - The items of a list are joined with commas. ``{names:5}`` shows at most 5 items, and
+      ``{names}`` shows at most 10.
+    - A dict is shown as names and values, for example "rest: 3, task: 4". The format specification
+      applies to the values: ``{durations:.0f}``.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -64,14 +75,17 @@ def _confounds(values: Mapping[str, Any]) -> str:
     for value, counts in values["counts"]:
         of_classes = ", ".join(f"{n} of {label!r}" for label, n in counts.items() if n)
         texts.append(f"{value:.40} ({of_classes})")
-    amplifiers = "The same channels were selected in all files, but the amplifiers may differ. "
+    amplifiers = (
+        "The windows have the same channels in all recordings, but the files contain different "
+        "sets of channels, so the amplifiers may differ. "
+    )
     advice = f"or compare the classes within one {name}."
     if values["is_stop"]:
-        advice = "or pass in_spite_of=['confounds'] (--in-spite-of confounds) to continue."
+        advice = "or pass in_spite_of=['confounds'] (--in-spite-of confounds) to continue anyway."
     return (
         f"Class is confounded with the {name}: the {name} alone identifies the class with a "
         f"balanced accuracy of {values['accuracy']:.2f} (Cramér's V = {values['strength']:.2f}, p "
-        f"= {values['p']:.2g}, chi-squared test). Numbers of subjects: "
+        f"= {values['p']:.2g}, chi-squared test). Number of subjects by {name} and class: "
         f"{format_list(texts, max_items=4)}. Scores may reflect the {name} instead of brain "
         "activity. "
         f"{amplifiers * values['is_same_selection']}Add recordings of all classes with the same "
@@ -86,37 +100,40 @@ def _other_reference(values: Mapping[str, Any]) -> str:
         same_name = f"{name} (reference {values['actual']})"
         texts.append(same_name if formula == name else f"{formula} instead of {name}")
     return (
-        f"The recording is referenced differently from the training data{expected} and cannot be "
-        f"re-referenced automatically: {format_list(texts)}. Re-reference it with "
-        "raw.set_eeg_reference, or add the missing reference channels."
+        f"The reference of the recording differs from the training data{expected}, and these "
+        f"channels cannot be re-referenced automatically: {format_list(texts)}. Re-reference the "
+        "recording with raw.set_eeg_reference, or add the missing reference channels."
     )
 
 
 #: Note about channels that are flat in the whole recording.
 MAY_BE_REFERENCE = (
-    "A channel that is flat in the whole recording may be the reference of the other channels. It "
-    "can still be used in a derivation such as C4-C3."
+    "A channel that is flat in the whole recording may be the reference of the other channels. "
+    "Such a channel can still be used in a derivation such as C4-C3."
 )
 
 
 _EXCLUDE = (
-    "To exclude a channel, add it to raw.info['bads']. To exclude a period, annotate it as \"BAD\"."
+    "To exclude a channel, add it to raw.info['bads']. To exclude a segment, add an annotation "
+    'that begins with "BAD".'
 )
 
 _ABSENT_CHANNELS = (
-    "Missing or bad channels: {channels} (in {n} of {n_windows} windows). These channels are "
-    "{required_by}. The first of these windows has the channels {first}.{other_system}"
+    "There are missing or bad channels: {channels} (in {n} of {n_windows} windows). These channels "
+    "are {required_by}. For comparison, channels of the first window: {first}.{other_system}"
 )
 
 #: Leaks of a split -> how test windows are related to training windows.
 _LEAKS = {
-    "shared_subjects": "are from training subjects, possibly with another spelling of the name",
-    "shared_recordings": "are from recordings that are also in the training data",
+    "shared_subjects": "come from subjects who are also in the training data, possibly under a "
+    "different spelling of the name",
+    "shared_recordings": "come from recordings that are also in the training data",
     "overlapping_windows": "overlap in time with training windows of the same recording",
-    "copied_recordings": "are from recordings with the same signals as training recordings",
-    "copied_windows": "contain samples of training windows, possibly with another scale and offset",
-    "class_by_recording": "are from training recordings, each of which has only one class, so a "
-    "model that recognizes the recording can predict the class",
+    "copied_recordings": "come from recordings that have the same signals as a training recording",
+    "copied_windows": "contain samples that also occur in training windows, possibly with a "
+    "different scale and offset",
+    "class_by_recording": "come from recordings that are also in the training data and have only "
+    "one class each, so a model can predict the class by recognizing the recording",
 }
 
 # The table ----------------------------------------------------------------------------------------
@@ -125,137 +142,144 @@ _LEAKS = {
 TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Reading and writing
     "skipped_recordings": _skipped_recordings,
-    "unsaved_parameters": "These parameters are not saved with a model, but were set in the saved "
-    "estimator: {parameters}. In the loaded estimator, they have their default values. Set them "
-    "before refitting.",
+    "unsaved_parameters": "These parameters are not saved with a model, so the loaded estimator "
+    "has the default values instead of the values in the saved estimator: {parameters}. Set these "
+    "parameters before you refit the estimator.",
     # Windows
-    "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels} (in "
-    "{n} of {n_windows} windows). To keep the same channels in all recordings, interpolate bad "
-    "channels with raw.interpolate_bads() before creating windows.",
+    "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels} "
+    "(in {n} of {n_windows} windows). To keep the same channels in all recordings, "
+    "interpolate bad channels with raw.interpolate_bads() before creating windows.",
     "absent_channels": _ABSENT_CHANNELS,
-    "fewer_channels": f"{_ABSENT_CHANNELS} Windows are predicted from the remaining channels of "
-    "the training data ({used} of {n_fitted}). If a recording has no channel of the training data, "
+    "fewer_channels": f"{_ABSENT_CHANNELS} Each window is predicted from the training channels "
+    "that it contains ({used} of {n_fitted}). If a window contains none of the training channels, "
     "all of its EEG channels are used.",
-    "flat_windows": "Channels are flat (all zeros or constant) in {n} of {n_windows} windows that "
-    "were checked, for example in window {window} (channels: row {rows:3}). Add disconnected "
-    "electrodes to info['bads'], or list only the other channels in channels=.",
-    "implausible_unit": "The standard deviation of the signal is {deviation:.1g} in {n} of "
-    "{n_windows} windows that were checked. In EEG, it is about 1e-6 to 1e-3 in volts, or 1 to "
-    "1000 in microvolts. The unit may have been converted twice. Multiply the signal by 1e{power}.",
+    "flat_windows": "Channels are flat (constant, for example all zeros) in {n} of {n_windows} "
+    "windows that were checked, for example in window {window} (channels: row {rows:3}). Add "
+    "disconnected electrodes to info['bads'], or list only the channels to use in channels=.",
+    "implausible_unit": "In {n} of {n_windows} windows that were checked, the standard deviation "
+    "of the signal is implausible (about {deviation:.1g}). In EEG, it is about 1e-6 to 1e-3 in "
+    "volts, or 1 to 1000 in microvolts. The unit may have been converted twice. If so, multiply "
+    "the signal by 1e{power} to get volts.",
     "implausible_volts": "The median standard deviation of the signal is {volts:.1g} V. In EEG, "
-    "it is about 1e-6 to 1e-3 V. The unit or the gain in the files may be wrong. Correct it in "
-    "the files.",
+    "it is about 1e-6 to 1e-3 V. Check the unit and the gain in the files, and correct them there.",
     "large_offset": "The mean of the signal is {ratio:,.0f} times its standard deviation, so a "
-    "model may learn only from the offset. High-pass filter the recordings, for example at 0.5 Hz.",
-    "other_unit": "The amplitude of X ({low:.1g} to {high:.1g}) is far outside the range of the "
-    "training data ({trained_low:.1g} to {trained_high:.1g}). Pass X in the same unit as in fit.",
-    "outlier_recordings": "The amplitude of these recordings differs from the median of all "
+    "model may learn only the offset. High-pass filter the recordings, for example at 0.5 Hz.",
+    "other_unit": "The amplitude of X (standard deviation from {low:.1g} to {high:.1g}) is far "
+    "outside the range of the training data (from {trained_low:.1g} to {trained_high:.1g}). Pass "
+    "X in the same unit as in fit.",
+    "outlier_recordings": "The amplitude of some recordings differs from the median of all "
     "{n_recordings} recordings by a factor of more than {factor:g}: {recordings:5}. The physical "
-    "unit may be wrong. Correct the unit in the file, or exclude the recording.",
-    "outlier_channels": "Channels differ in amplitude by a factor of more than {factor:g} from the "
-    "other channels of the recording, or are flat or clipped: {channels:5}. The physical unit may "
-    "be wrong, or an electrode may have been disconnected. Correct the unit in the file, or mark "
-    "the channel as bad.",
-    "bad_windows": "{n} of {n_windows} windows overlap with gaps or with annotations that begin "
-    'with "BAD". To exclude them, pass use_mne_epochs=True to the braindecode function that '
-    "creates the windows.",
+    "unit in these files may be wrong. Correct the unit, or exclude these recordings.",
+    "outlier_channels": "The amplitude of some channels differs from the median of the channels in "
+    "the same recording by a factor of more than {factor:g}, or the channels are flat or clipped: "
+    "{channels:5}. The physical unit in the file may be wrong, or an electrode may have been "
+    "disconnected. Correct the unit, or mark the channels as bad.",
+    "bad_windows": "{n} of {n_windows} windows overlap with gaps in the recording or with "
+    'annotations that begin with "BAD", and are used nevertheless. To exclude such windows, pass '
+    "use_mne_epochs=True to the braindecode function that creates the windows.",
     "preprocessing_of_windows": _preprocessing_of_windows,
     "minus_one": "{n} of {n_windows} windows have the label -1 and are treated as unlabeled. Set "
-    "unlabeled_label=None if -1 is a class, or unlabeled_label=-1 to confirm that it marks "
-    "unlabeled windows.",
-    "unknown_subjects_in_fit": "The subject of {n} of {n_windows} windows is unknown, so "
-    "validation windows may come from training subjects. Add 'subject' to the description of "
-    "every recording.",
+    "unlabeled_label=None if -1 is a class. Set unlabeled_label=-1 if -1 marks unlabeled windows; "
+    "this warning then disappears.",
+    "unknown_subjects_in_fit": "The subject of {n} of {n_windows} windows is unknown, so random "
+    "windows instead of whole subjects are held out for internal validation. Validation windows "
+    "may then come from training subjects. Add 'subject' to the description of every recording.",
     "unknown_subjects_in_pretraining": "The subject of {n} of {n_windows} unlabeled windows is "
-    "unknown, so pretraining may use windows of validation subjects. Add 'subject' to the "
-    "descriptions of the dataset.",
-    "unknown_positions": "The electrode positions of all channels are unknown in {n} of "
-    "{n_windows} windows (channels {channels}). Rename the channels according to the 10-05 system, "
-    "or set a montage.",
-    "similar_classes": "The class names {names} look the same (except for case and white space), "
-    "but are treated as different classes. If they mean the same class, use one name.",
+    "unknown, so pretraining may include windows of subjects that are held out for validation. "
+    "Add 'subject' to the description of every recording.",
+    "unknown_positions": "The model uses electrode positions, but in {n} of {n_windows} windows, "
+    "the positions of all channels are unknown (channels {channels}). Rename the channels "
+    "according to the 10-05 system, or set a montage with raw.set_montage.",
+    "similar_classes": "Some class names differ only in case, white space or invisible characters, "
+    "but are treated as different classes: {names}. If they mean the same class, use the same name "
+    "for both.",
     # Training
-    "pretraining_at_chance": "At the end of pretraining, the relative loss is {loss:.3f} "
-    "(1 = chance level, number of steps: {n_steps:,}), so the encoder may not have learned "
-    "anything. Train for more epochs or on more windows, and compare with a randomly initialized "
-    "encoder.",
+    "pretraining_at_chance": "After {n_steps:,} pretraining steps, the loss is {loss:.3f} times "
+    "the chance-level loss, so the encoder may have learned nothing. Pretrain for more epochs or "
+    "on more windows, and compare the encoder with a randomly initialized encoder.",
     "first_epoch_best": "The validation loss was lowest after the first of {n_epochs} epochs and "
-    "did not decrease further. Decrease finetune_lr, or use more training and validation "
+    "did not decrease afterwards. Use a smaller finetune_lr, or more training and validation "
     "subjects.",
-    "validation_at_chance": "The validation loss was never below {chance:.3f}, the loss of "
-    "predicting {constant} for every window. Nevertheless, predictions may be better than chance: "
-    "compute a score on held-out subjects. If the score is at chance level, check the labels, or "
-    "train for more epochs or on more subjects.",
-    "class_not_predicted": "The classifier does not predict {classes} for any of {n_windows} "
-    "training windows. Train for more epochs, or check the labels and class_weight.",
+    "validation_at_chance": "The validation loss was never below {chance:.3f}, which is the loss "
+    "of predicting {constant} for every window. The predicted classes or values may still be "
+    "better than chance: compute a score on held-out subjects. If the score is at chance level, "
+    "check the labels, or train for more epochs or on more subjects.",
+    "class_not_predicted": "The classifier predicts {classes} for none of the {n_windows} training "
+    "windows that were checked, although some of them have this label. Train for more epochs, or "
+    "check the labels and class_weight.",
     # Data check
-    "too_few_classes": "At least two classes are required, but the classes of the labels are "
-    "{classes!r}. Check the source of the labels. The label -1 means unlabeled.",
+    "too_few_classes": "The labels must contain at least two classes, got {classes!r}. Check the "
+    "source of the labels. The label -1 marks unlabeled windows and is not a class.",
     "unknown_subjects": "The subject of {n} of {n_windows} labeled windows is unknown, but methods "
-    "are scored on held-out subjects. Add the subject of every recording to its file name or "
-    "description, or pass subject=.",
-    "too_few_of_class": "Each subject has windows of only one class. Training and testing then "
-    "require at least {minimum} subjects per class, but these classes have fewer: {counts}. Add "
-    "subjects, or exclude the class.",
-    "too_few_subjects": "Only {n} of {n_subjects} subjects have labels of two or more classes; at "
-    "least {minimum} are required to test differences between methods. Label recordings of more "
-    "subjects.",
+    "are tested on held-out subjects, so every subject must be known. Add the subject of every "
+    "recording to its file name or description, or pass subject= (--subject), an expression that "
+    "matches the subject in the path of each file.",
+    "too_few_of_class": "Each subject has windows of only one class. In this case, at least "
+    "{minimum} subjects per class are required for training and testing, but some classes have "
+    "fewer (number of subjects: {counts}). Add subjects to these classes, or exclude the classes.",
+    "too_few_subjects": "Only {n} of {n_subjects} subjects have windows of two or more classes, "
+    "but at least {minimum} are required to test differences between methods. Label recordings of "
+    "more subjects.",
     "confounds": _confounds,
-    "copies_across_subjects": "Recordings of different subjects contain identical samples: "
-    "{pairs}. With such duplicate recordings, training and test data overlap. Remove the "
-    "duplicates, or assign them to the same subject.",
-    "copies_within_subject": "Recordings of the same subject contain identical samples: {pairs}. "
-    "Duplicate recordings count twice, and if their labels differ, some labels are wrong. Remove "
-    "the duplicates.",
-    "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: its "
-    "median amplitude is {direction} by a factor of {factor:,.1f}, with almost no overlap. The "
-    "cause may be physiological, as in deep sleep, or technical, such as a different amplifier, "
-    "unit or cap. Also evaluate on amplitude-normalized windows (control 'amplitude').",
-    "order_of_recordings": "Class is confounded with recording order: in all {n_subjects} "
-    "subjects, the order of classes is {classes} (according to: {sources}). Time effects such as "
-    "fatigue or drying electrodes may explain the scores. Include subjects with the reverse order.",
+    "copies_across_subjects": "Recordings of different subjects contain the same signals: {pairs}. "
+    "The same data may then be used for training and for testing. Remove the duplicate recordings, "
+    "or assign both recordings to the same subject.",
+    "copies_within_subject": "Recordings of the same subject contain the same signals: {pairs}. "
+    "These data count twice, and if the labels of the two recordings differ, some labels are "
+    "wrong. Remove the duplicate recordings.",
+    "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: the "
+    "median amplitude of this class is {direction} by a factor of {factor:,.1f}, and the "
+    "amplitudes hardly overlap. The cause may be physiological, as in deep sleep, or technical, "
+    "such as a different amplifier, unit or cap. Also evaluate on amplitude-normalized windows "
+    "(control analysis 'amplitude').",
+    "order_of_recordings": "Class is confounded with recording order: in all {n_subjects} subjects "
+    "with recordings of different classes, the order of the classes is {classes} (according "
+    "to {sources}). Time effects such as fatigue or drying electrodes may explain the scores. "
+    "Include subjects with the reverse order.",
     "order_within_recordings": "Class is confounded with time: in {n} of {n_recordings} "
-    "recordings, the windows of class {name!r} are {position}, separate from the other classes. "
-    "Time effects such as fatigue or drying electrodes may explain the scores. Include recordings "
-    "in which the classes alternate.",
+    "recordings, the windows of class {name!r} occur {position}, and are almost completely "
+    "separated in time from the windows of the other classes. Time effects such as fatigue or "
+    "drying electrodes may explain the scores. Include recordings in which the classes alternate.",
     # Audit of a split
     **{
-        kind: f"{{n}} of {{n_windows}} test windows {relation}: {{names:3}}. Use all windows of a "
+        kind: f"{{n}} of {{n_windows}} test windows {relation} ({{names:3}}). Use all windows of a "
         "subject either for training or for testing, and remove copies."
         for kind, relation in _LEAKS.items()
     },
     "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
     "self-supervised pretraining, but not scored.",
     # Recordings to predict
-    "missing_channels": "Channels that the model was trained on are missing: {value}. Predictions "
-    "use the remaining channels.",
+    "missing_channels": "Channels that the model was trained on are missing in this recording: "
+    "{value}. Predictions use the remaining channels.",
     "other_reference": _other_reference,
     "average_without": "The average reference in training included channels that are missing in "
-    "this recording: {value}. Without them, the signals of all channels differ. Add these "
-    "channels, or refit on the channels shared by all recordings.",
-    "average_with": "The average reference of this recording includes channels that are not in "
-    "the model: {value}. If the average reference in training did not include these channels, mark "
-    "them as bad in raw.info['bads'], or change their channel type.",
+    "this recording: {value}. The average over the remaining channels is different, which changes "
+    "the signals of all channels. Add the missing channels to the recording, or refit the model on "
+    "the channels shared by all recordings.",
+    "average_with": "The average reference of this recording includes channels that the model does "
+    "not use: {value}. If the average reference of the training data did not include these "
+    "channels, mark them as bad in raw.info['bads'], or change their channel type.",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
-    "{texts}. With preprocess=True, differences are corrected where possible. Correct the others "
-    "in the original recording.",
-    "flat_channels": "Channels are flat (number of seconds, of {total:.0f} s): {value:.0f}. "
-    f"{_EXCLUDE} {MAY_BE_REFERENCE}",
-    "clipped_channels": "Channels are clipped (number of seconds, of {total:.0f} s): {value:.0f}. "
-    f"{_EXCLUDE}",
-    "unusual_amplitudes": "Channels have amplitudes far outside the range of the training data "
-    "({value[trained][0]:.1g} to {value[trained][1]:.1g}): {value[found]:.1g}. Check the unit and "
-    "gain of the file, or predict with rescale=True (--rescale). If the training windows were in "
-    "microvolts, refit with preprocessing={{'scale': 1e6}}.",
-    "subject_in_training": "Data leakage: the training data of the model include subject "
-    "{value!r}. If this is the same subject, the predictions are better than for new subjects, "
-    "and do not show how accurate the model is for new subjects.",
+    "{texts}. With preprocess=True, differences are corrected where possible. Correct the "
+    "remaining differences in the original recording.",
+    "flat_channels": "Channels are flat (constant) for all or part of the recording. Duration per "
+    f"channel, in seconds (of {{total:.0f}} s): {{value:.0f}}. {_EXCLUDE} {MAY_BE_REFERENCE}",
+    "clipped_channels": "Channels are clipped for all or part of the recording. Duration per "
+    f"channel, in seconds (of {{total:.0f}} s): {{value:.0f}}. {_EXCLUDE}",
+    "unusual_amplitudes": "The amplitudes (standard deviations) of some channels are far outside "
+    "the range of the training data ({value[trained][0]:.1g} to {value[trained][1]:.1g}): "
+    "{value[found]:.1g}. Check the unit and gain of the file, or predict with rescale=True "
+    "(--rescale), which scales the recording to the amplitude of the training data. If the "
+    "training windows were in microvolts, refit the model with preprocessing={{'scale': 1e6}}.",
+    "subject_in_training": "Possible data leakage: the training data of the model include subject "
+    "{value!r}. If this recording is from that subject, the predictions are probably more accurate "
+    "than they would be for a new subject.",
     "centered_alone": "The model subtracts the mean of each subject from the features, and each "
     "training recording contained only one class. If this recording also contains only one class, "
     "subtracting its mean removes the class difference, and the predictions are not informative. "
-    "Before prediction, call adapt with windows from all recordings of the subject. Alternatively, "
-    "refit with recenter=None (command fit: --set recenter=null).",
-    "absent_stages": "The model was trained on the classes {classes} only and cannot predict "
-    "{value}; windows of these stages are assigned to another class, possibly with a high "
-    "probability. To score complete sleep recordings, train on all stages.",
+    "Before predicting, call adapt with windows from all recordings of the subject. Alternatively, "
+    "refit the model with recenter=None (command fit: --set recenter=null).",
+    "absent_stages": "The model was trained only on the classes {classes} and cannot predict "
+    "{value}. Windows of these missing stages are assigned to one of the trained classes, possibly "
+    "with a high probability. To score complete sleep recordings, train on all sleep stages.",
 }

@@ -1,7 +1,8 @@
-"""Findings: results of checks, stored as values and formatted as text only when they are shown.
+"""Findings: problems and notes that a check reports, stored as values instead of text.
 
-A check returns a :class:`Finding`, or warns of it. Findings can be compared, counted, and sent
-between processes. ``finding_texts`` formats their text, so that no code parses messages.
+A check returns a :class:`Finding`, or issues it as a warning. Because the values are stored,
+findings can be compared, counted, and sent between processes, and no code has to parse messages.
+The module ``finding_texts`` formats the message of a finding when it is shown.
 """
 
 import warnings
@@ -20,19 +21,20 @@ from braindecode_pars._common.finding_texts import format_finding
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding of a check.
+    """Problem or note that a check reports.
 
     Attributes
     ----------
     kind : str
-        Name of the finding, such as "flat_channels".
+        Kind of the finding, such as "flat_channels".
     values : mapping of str to Any
-        Values that are inserted into the text, by name.
+        Values that are inserted into the message, by name.
     level : "stop" | "leak" | "warning" | "note"
-        Severity: "stop" (the question cannot be answered), "leak" (test data are related to
-        training data), "warning" (results may be wrong) or "note" (information only).
+        Severity: "stop" (the data cannot answer the question, so a study stops), "leak"
+        (test data are related to training data), "warning" (results may be wrong) or "note"
+        (information only).
     n : int
-        Number of folds with this finding.
+        Number of cross-validation folds in which the check reported this finding.
 
     Examples
     --------
@@ -49,12 +51,15 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """Message with the finding, its consequence, and what to do."""
+        """Message that states what was found, the consequence, and what to do."""
         return format_finding(self.kind, self.values)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Kind and non-numeric values. Numbers are omitted, because they differ between folds."""
+        """Key that is equal for the same finding in different folds: kind and non-numeric values.
+
+        Numbers are omitted, because they differ between folds.
+        """
         return self.kind, *(str(value) for value in self.values.values() if not _is_number(value))
 
 
@@ -63,14 +68,14 @@ def _is_number(value: Any) -> bool:
 
 
 class FindingWarning(UserWarning):
-    """Warning with the values of a finding.
+    """Warning about a finding, which contains the values of the finding.
 
     Attributes
     ----------
     finding : Finding
         The finding.
     n_folds : int
-        Total number of folds. The finding occurred in ``finding.n`` of them.
+        Total number of folds. The finding occurred in ``finding.n`` of these folds.
     """
 
     def __init__(self, finding: Finding, n_folds: int = 1) -> None:
@@ -82,30 +87,30 @@ class FindingWarning(UserWarning):
 
     @property
     def kind(self) -> str:
-        """Name of the finding."""
+        """Kind of the finding."""
         return self.finding.kind
 
 
 class NotConverged(FindingWarning, ConvergenceWarning):
-    """Warning that a training did not converge, or was too short."""
+    """Warning that training did not converge, or was too short."""
 
 
 def warn(finding: Finding, category: type[FindingWarning] = FindingWarning) -> None:
-    """Warn of a finding, see :func:`~braindecode_pars._common.checks.warn_user`."""
+    """Issue a finding as a warning, see :func:`~braindecode_pars._common.checks.warn_user`."""
     warn_user(category(finding))
 
 
-#: Collected warning: message (a FindingWarning, or the text of another warning), category, file
-#: and line.
+#: Warning that was collected instead of shown: its message (a FindingWarning, or the text of
+#: another warning), category, file and line.
 Collected = tuple[FindingWarning | str, type[Warning], str, int]
 
 
 @contextmanager
 def collected(caught: list[Collected]) -> Iterator[None]:
-    """Collect the warnings that are issued inside the context in a list.
+    """Append the warnings that are issued inside the context to the list ``caught``.
 
-    The entries are arguments of ``warnings.warn_explicit``, which can be sent between processes. If
-    a warning filter turns warnings into errors, the errors are raised inside the context.
+    Each entry is a tuple of arguments for ``warnings.warn_explicit``, which can be sent to another
+    process. If a warning filter turns warnings into errors, the errors are raised as usual.
     """
     with warnings.catch_warnings(record=True) as recorded:
         try:
@@ -117,19 +122,19 @@ def collected(caught: list[Collected]) -> Iterator[None]:
 def _message_and_category(
     warning: warnings.WarningMessage,
 ) -> tuple[FindingWarning | str, type[Warning]]:
-    """Return message and category of a warning, as arguments of ``warnings.warn_explicit``."""
+    """Return the message and the category of a warning, for ``warnings.warn_explicit``."""
     if isinstance(warning.message, FindingWarning):
         return warning.message, warning.category
     text = str(warning.message)
     try:
         warning.category(text)
-    except TypeError:  # the category requires other arguments, as InconsistentVersionWarning
+    except TypeError:  # the category requires other arguments, like InconsistentVersionWarning
         return text, UserWarning
     return text, warning.category
 
 
 def warn_once(warnings_by_fold: Sequence[Sequence[Collected]]) -> None:
-    """Show each kind of warning of several folds once, with the number of folds."""
+    """Show each distinct warning of several folds once, with the number of folds that issued it."""
     n_folds = len(warnings_by_fold)
     first: dict[tuple[Any, ...], Collected] = {}
     counts: Counter[tuple[Any, ...]] = Counter()
@@ -153,9 +158,9 @@ def _of_folds(text: str, n: int, n_folds: int) -> str:
 def identity_of(
     message: FindingWarning | str, category: type[Warning], file: str, line: int
 ) -> tuple[Any, ...]:
-    """Return a key that is equal for the same warning in different folds or steps of a study."""
+    """Return a key that is equal for the same warning in different folds, or steps of a study."""
     if isinstance(message, FindingWarning):
         return category, message.finding.identity
-    if issubclass(category, ConvergenceWarning):  # of scikit-learn, with a number of iterations
+    if issubclass(category, ConvergenceWarning):  # its text contains a number of iterations
         return category, file, line
     return category, message

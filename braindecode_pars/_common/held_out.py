@@ -1,6 +1,6 @@
-"""Adaptive length of pretraining: train while the loss on held-out subjects decreases.
+"""Adaptive length of pretraining: train as long as the loss on held-out subjects decreases.
 
-:func:`split_held_out` selects the held-out subjects.
+:func:`split_held_out` selects the held-out subjects, and :class:`HeldOutSchedule` ends training.
 """
 
 import math
@@ -16,40 +16,42 @@ from torch.utils.data import Dataset, Subset
 from braindecode_pars._common.tables import HELD_OUT
 from braindecode_pars._common.training import AT_CHANCE, steps_in_epoch
 
-#: Minimum decrease of the relative held-out loss over the second half of the epochs. With a
-#: smaller decrease, the learning rate decay begins.
+#: Minimum decrease of the relative held-out loss (1 = chance level) over the second half of the
+#: epochs. If the decrease is smaller, the learning rate decay begins.
 WORTHWHILE_FALL = 0.01
 #: Number of warm-up steps, which is also the number of steps before the first measurement of the
 #: held-out loss.
 WARMUP_STEPS = 100
-#: Learning rate of the first step, relative to the full learning rate.
+#: Learning rate of the first step, divided by the full learning rate.
 START = 0.1
-#: Total number of epochs divided by the number of epochs before the learning rate decay: the decay
-#: takes the last fifth of all epochs.
+#: Total number of epochs divided by the number of epochs before the learning rate decay. With 1.25,
+#: the decay takes the last fifth of all epochs.
 WITH_DECAY = 1.25
-#: The held-out loss is measured again when the number of steps has increased by this factor,
-#: which limits the time spent on measurements.
+#: Factor by which the number of steps must increase before the held-out loss is measured again. It
+#: limits the time spent on measurements.
 MEASURING_FACTOR = 1.25
-#: Number of held-out examples per measurement.
+#: Number of held-out examples per measurement of the held-out loss.
 N_MEASURED = 512
-#: One in this number of subjects (or windows, if subjects are unknown) is held out.
+#: One in ten subjects is held out, or one in ten windows if subjects are unknown.
 ONE_OF = 10
-#: Minimum number of subjects for holding out subjects. With fewer subjects, windows are held out.
+#: Minimum number of subjects for holding out whole subjects. With fewer subjects, windows are held
+#: out.
 MIN_GROUPS = 3
-#: Maximum number of steps per epoch, so that a limit of steps can be reached within a pass over a
-#: large dataset.
+#: Maximum number of steps per epoch. Because training ends after whole epochs, epochs must be short
+#: for large datasets.
 EPOCH_STEPS = 250
-#: Entry of the history in the last epoch before the learning rate decay: reason for the decay.
+#: Key in the training history. In the last epoch before the learning rate decay, the entry contains
+#: the reason why the decay begins.
 DECAY_REASON = "decay_reason"
 
 
 def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
-    """Split pretraining examples into training examples and held-out examples.
+    """Split pretraining examples into training examples and held-out examples, by subject.
 
     Parameters
     ----------
     examples : SingleChannelWindows
-        Examples of one or more corpora.
+        Examples from one or more corpora.
     seed : int | None
         Seed of the random split. If None, the seed is 0.
 
@@ -57,8 +59,9 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
     -------
     train, held_out : Subset
         Training and held-out examples. One in ten subjects is held out, but at least one subject.
-        If there are fewer than three subjects, or if subjects are unknown, one in ten windows is
-        held out instead.
+        If there are fewer than three subjects, or if the subject of a window is unknown, one in ten
+        windows is held out instead. With one or two windows, no window is held out, and both
+        subsets contain all examples.
     """
     names = examples.windows.corpus_subjects
     codes = np.arange(len(examples))
@@ -67,12 +70,12 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
         codes = subjects if subjects.max() + 1 >= MIN_GROUPS else codes
     is_held_out = np.isin(codes, choose(codes.max() + 1, seed))
     train, held_out = (np.flatnonzero(is_held_out == value).tolist() for value in (False, True))
-    # With one or two windows, no window is held out.
+    # With one or two windows, no window is held out, and the loss is measured on training windows.
     return Subset(examples, train), Subset(examples, held_out or train)
 
 
 def choose(n: int, seed: int | None) -> list[int]:
-    """Draw a tenth of ``range(n)`` at random, but at least one number. Empty if n is below 3."""
+    """Draw a tenth of the numbers in ``range(n)``, but at least one. Draw none if n is below 3."""
     if n < MIN_GROUPS:
         return []
     order = np.random.default_rng(seed or 0).permutation(n)
@@ -83,12 +86,16 @@ def choose(n: int, seed: int | None) -> list[int]:
 class HeldOutSchedule(skorch.callbacks.Callback):
     """Learning rate schedule that ends when the held-out loss stops decreasing, or at a limit.
 
-    The learning rate increases linearly over 100 steps, is then constant, and finally decays
-    linearly to zero. The decay takes the last fifth of all epochs. It begins as soon as
+    The held-out loss is the loss on examples of held-out subjects, and the relative held-out loss
+    is the held-out loss divided by the chance-level loss.
 
-    - the relative held-out loss is below 0.98 and has stopped decreasing (by less than 0.01 in the
-      second half of the epochs so far), or
-    - the rest of the budget (``max_steps`` or ``minutes``) is needed for the decay.
+    The learning rate increases linearly over 100 steps, is then constant, and finally decays
+    linearly to zero. The decay takes the last fifth of all epochs. It begins as soon as one of
+    these conditions is met:
+
+    - The relative held-out loss is below 0.98, and has decreased by less than 0.01 in the second
+      half of the epochs so far.
+    - The remaining budget (``max_steps`` or ``minutes``) is only sufficient for the decay.
 
     A loss at chance level does not end training, because the loss of PARS is at chance level during
     the first hundred steps. The held-out loss is computed each time the number of steps has
@@ -97,14 +104,14 @@ class HeldOutSchedule(skorch.callbacks.Callback):
     Budgets are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps;
     if the dataset has more batches, each epoch uses a random subset of the windows.
 
-    The history contains ``valid_loss`` and ``valid_loss_relative`` in each epoch in which the
-    held-out loss was computed, which includes the last epoch. When a run is resumed, the state of
-    the schedule is restored from the history.
+    The training history contains ``valid_loss`` and ``valid_loss_relative`` in each epoch in which
+    the held-out loss was computed, which includes the last epoch. When an interrupted run is
+    resumed, the state of the schedule is restored from the history.
 
     Parameters
     ----------
     held_out : Dataset
-        Examples of held-out subjects.
+        Examples of the held-out subjects.
     max_steps : float
         Maximum number of steps. NaN means no limit.
     minutes : float | None
@@ -112,8 +119,8 @@ class HeldOutSchedule(skorch.callbacks.Callback):
 
     References
     ----------
-    Hägele et al. 2024, Scaling laws and compute-optimal training beyond fixed training durations,
-    arXiv:2405.18392, for a constant learning rate with a decay at the end.
+    For a constant learning rate with a decay at the end: Hägele et al. 2024, Scaling laws and
+    compute-optimal training beyond fixed training durations, arXiv:2405.18392.
 
     Examples
     --------
@@ -151,7 +158,10 @@ class HeldOutSchedule(skorch.callbacks.Callback):
                 group["lr"] = group["initial_lr"] * factor
 
     def factor(self, epochs: float) -> float:
-        """Return the factor of the learning rate after a (fractional) number of epochs."""
+        """Return the learning rate, divided by its full value, after a number of epochs.
+
+        The number of epochs may be fractional.
+        """
         if epochs >= self.decay_from_:
             return (self.end_ - epochs) / (self.end_ - self.decay_from_)
         return min(1.0, START + (1 - START) * epochs * self.n_batches_ / WARMUP_STEPS)
@@ -170,9 +180,10 @@ class HeldOutSchedule(skorch.callbacks.Callback):
                 net.history.record(DECAY_REASON, reason)
 
     def _reason_to_end(self, history: Any, elapsed: float) -> str | None:
-        """Return the reason why the decay begins after this epoch; None if it does not begin."""
+        """Return the reason why the decay begins after this epoch, or None if it does not."""
         epoch = len(history)
-        total = math.ceil(WITH_DECAY * (epoch + 1))  # if the decay began after the next epoch
+        # Total number of epochs if the decay began only after the next epoch
+        total = math.ceil(WITH_DECAY * (epoch + 1))
         if total * self.n_batches_ > self.max_steps:
             return f"the maximum of {self.max_steps:,} steps was reached"
         if self.minutes is not None and elapsed / epoch * total > 60 * self.minutes:
@@ -181,12 +192,15 @@ class HeldOutSchedule(skorch.callbacks.Callback):
         earlier = [loss for number, loss in losses.items() if number <= epoch / 2]
         fall = min(earlier, default=math.inf) - min(losses.values(), default=math.inf)
         if epoch in losses and min(losses.values()) < AT_CHANCE and fall < WORTHWHILE_FALL:
-            return "the held-out loss no longer fell"
+            return "the held-out loss no longer decreased"
         return None
 
 
 def decay_epochs(history: Any) -> tuple[float, float]:
-    """Return the last epoch before the decay and the last epoch of all; infinity if unknown."""
+    """Return the last epoch before the decay, and the last epoch of training.
+
+    Both are infinity if the decay has not begun.
+    """
     epochs = [row["epoch"] for row in history if DECAY_REASON in row]
     return (epochs[0], math.ceil(WITH_DECAY * epochs[0])) if epochs else (math.inf, math.inf)
 
@@ -194,10 +208,10 @@ def decay_epochs(history: Any) -> tuple[float, float]:
 class StopAtEnd(skorch.callbacks.EarlyStopping):
     """End training after the last epoch of a :class:`HeldOutSchedule`.
 
-    It must be the last callback, so that all other callbacks process the last epoch.
+    This must be the last callback of the net, so that all other callbacks process the last epoch.
     """
 
     def on_epoch_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         if len(net.history) == decay_epochs(net.history)[1]:
-            self.misses_ = self.patience  # distinguishes early stopping from Ctrl-C
+            self.misses_ = self.patience  # so that TrainingNet does not treat this as Ctrl-C
             raise KeyboardInterrupt

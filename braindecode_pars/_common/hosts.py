@@ -1,6 +1,7 @@
-"""Import braindecode and torchaudio, with a short error message if torchaudio does not match torch.
+"""Import braindecode, with a short error message if the installed torchaudio does not match torch.
 
-Every subpackage that requires braindecode imports this module first.
+braindecode imports torchaudio. Every subpackage that requires braindecode imports this module
+first.
 """
 
 import warnings

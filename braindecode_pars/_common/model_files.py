@@ -1,7 +1,8 @@
 """Model files: one safetensors file per model, with a description and a checksum.
 
-Each model has its own folder. A model can be loaded from a local folder, from the bundled encoders,
-or from the Hugging Face Hub. Loading returns a report on which tensors were loaded.
+Each model has its own folder. A model can be loaded from a local folder, from the encoders that are
+bundled with the package, or from the Hugging Face Hub. :class:`LoadReport` states which tensors
+were loaded.
 """
 
 import hashlib
@@ -27,13 +28,15 @@ class LoadReport:
     Attributes
     ----------
     loaded : tuple of str
-        Tensors of the module that were loaded.
+        Names of the tensors of the module that were loaded.
     missing : tuple of str
-        Tensors of the module that are not in the file. Their values are unchanged.
+        Names of the tensors of the module that are not in the file. In the module, their values are
+        unchanged.
     reshaped : tuple of str
-        Tensors of the module that have a different shape in the file. Their values are unchanged.
+        Names of the tensors that have a different shape in the file than in the module. In the
+        module, their values are unchanged.
     unexpected : tuple of str
-        Tensors of the file that are not in the module.
+        Names of the tensors in the file that are not in the module.
 
     Examples
     --------
@@ -52,7 +55,7 @@ class LoadReport:
 
     @property
     def complete(self) -> bool:
-        """Whether all tensors of the module and of the file were loaded."""
+        """Whether all tensors of the module, and all tensors in the file, were loaded."""
         return not (self.missing or self.reshaped or self.unexpected)
 
     def __str__(self) -> str:
@@ -74,11 +77,12 @@ def load_tensors(
     module : nn.Module
         Module whose tensors are replaced.
     tensors : dict of str to Tensor
-        New tensors, by their names in the module's ``state_dict``.
+        New tensors, by their names in the ``state_dict`` of the module.
     source : Any
-        Origin of the tensors, for the error message.
+        Where the tensors come from, for the error message.
     strict : bool
-        Whether all names and shapes must match. If False, only matching tensors are loaded.
+        Whether all names and shapes must match. If False, only tensors with a matching name and
+        shape are loaded.
 
     Returns
     -------
@@ -88,8 +92,8 @@ def load_tensors(
     Raises
     ------
     ValueError
-        If ``strict`` is True and tensors are missing, unexpected or have a different shape. If
-        ``strict`` is False and no tensor matches.
+        If ``strict`` is True, and tensors are missing, unexpected or have a different shape. If
+        ``strict`` is False, and no tensor matches.
 
     Examples
     --------
@@ -114,22 +118,31 @@ def load_tensors(
     if not matching or (strict and not report.complete):
         advice = " Pass strict=False to load only the matching tensors." if matching else ""
         raise ValueError(
-            f"The tensors of {source} do not match the {type(module).__name__}: {report}.{advice}"
+            f"The tensors in {source} do not match the {type(module).__name__}: {report}.{advice}"
         )
-    # The report above replaces the check of torch.
+    # torch does not have to check the names again.
     module.load_state_dict({name: tensors[name] for name in report.loaded}, strict=False)
     return report
 
 
 @contextmanager
 def described_in(source: Any, what: str = "model") -> Iterator[None]:
-    """Convert errors of building a model inside the context to a ValueError that names the file."""
+    """Convert errors inside the context, which builds a model, to a ValueError that names the file.
+
+    Parameters
+    ----------
+    source : Any
+        File that describes the model, for the error message.
+    what : str
+        What the file describes, for the error message.
+    """
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise ValueError(
             f"{source} does not describe a valid {what} for this version of braindecode_pars: "
-            f"{error}. Load it with the version that saved it, or fit and save it again."
+            f"{error}. Load the {what} with the version of braindecode_pars that saved it, or fit "
+            f"and save the {what} again."
         ) from error
 
 
@@ -159,17 +172,17 @@ def build_and_load(
     ------
     ValueError
         As in :func:`load_tensors`, or if the module cannot be built, for example because it was
-        saved by a newer version.
+        saved by a newer version of this package.
     """
-    with described_in(source), computing.seeded(0):  # the initial weights are replaced
+    with described_in(source), computing.seeded(0):  # the initial weights are replaced later
         module = build()
     return module, load_tensors(module, tensors, source, strict=strict)
 
 
 #: Version of the file format. Files of other versions cannot be loaded.
 VERSION = 2
-#: Key of the metadata in the header. There is only one key, so that the bytes of a file do not
-#: depend on the order of keys.
+#: Key of the metadata in the header. All metadata are stored under one key, so that the bytes of a
+#: file do not depend on the order of keys.
 _KEY = "braindecode_pars"
 
 
@@ -180,13 +193,13 @@ class ModelFile:
     Attributes
     ----------
     kind : str
-        Class of the model, such as ``"PARSNet"``.
+        Name of the class of the model, such as ``"PARSNet"``.
     description : dict
-        JSON object that describes the model.
+        JSON object that describes the model, such as its constructor arguments.
     tensors : dict of str to Tensor
-        Tensors by name, on the CPU.
+        Weights and buffers by name, on the CPU.
     source : Path | str
-        Path of the file, for error messages.
+        Path or other origin of the file, for error messages.
     """
 
     kind: str
@@ -206,7 +219,8 @@ def pack(kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor
     Returns
     -------
     bytes
-        Content of a safetensors file, whose metadata contain the description and the SHA-256.
+        Content of a safetensors file, whose metadata contain the description and a SHA-256
+        checksum.
 
     Raises
     ------
@@ -225,11 +239,11 @@ def pack(kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor
     bad = [name for name, value in tensors.items() if not value.isfinite().all()]
     if bad:
         raise ValueError(
-            f"The model was not saved, because its tensor {bad[0]} contains NaN or infinite "
+            f"The model cannot be saved, because its tensor {bad[0]} contains NaN or infinite "
             "values. Train the model again, for example with a lower learning rate."
         )
     entries = {"version": VERSION, "kind": kind, "description": files.as_read(description)}
-    # Saved twice, because the checksum covers the header and is also stored in the header.
+    # The tensors are saved twice, because the checksum covers the header that also contains it.
     header, data = _split(safetensors.torch.save(tensors))
     entries["sha256"] = _sha256(entries, header, data)
     return safetensors.torch.save(tensors, metadata={_KEY: json.dumps(entries)})
@@ -243,19 +257,19 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
     content : bytes
         Content of the file.
     source : path | str
-        Origin of the content, for error messages.
+        Path or other origin of the content, for error messages.
 
     Raises
     ------
     ValueError
-        If the file was damaged or edited, is not a model of this package, or has another version of
-        the format.
+        If the file was damaged or modified, is not a model file of this package, or has a different
+        version of the file format.
     """
     try:
         tensors = safetensors.torch.load(content)
     except safetensors.SafetensorError as error:
         raise ValueError(
-            f"{source} is not a valid safetensors file: {error}. Copy or download it again."
+            f"{source} is not a valid safetensors file: {error}. Copy or download the file again."
         ) from error
     header, data = _split(content)
     try:
@@ -263,31 +277,33 @@ def unpack(content: bytes, source: str | Path) -> ModelFile:
         version, expected = entries["version"], entries.pop("sha256")
     except (KeyError, ValueError) as error:
         raise ValueError(
-            f"{source} has no model description, or a damaged one. It may have been written by "
-            "another program or by version 0.1.0. Download it again, or fit and save the model."
+            f"{source} contains no valid model description. The file may be damaged, or may have "
+            "been written by another program or by version 0.1.0 of braindecode_pars. Download the "
+            "file again, or fit and save the model again."
         ) from error
     # The version is checked first, because other versions may compute the checksum differently.
     if version != VERSION:
         raise ValueError(
-            f"{source} has version {version} of the file format, but this version of "
-            f"braindecode_pars reads version {VERSION}. Update braindecode_pars."
+            f"{source} has version {version} of the file format, but the installed version of "
+            f"braindecode_pars only reads version {VERSION}. Update braindecode_pars if the file "
+            "is newer, or fit and save the model again."
         )
     if _sha256(entries, header, data) != expected:
         raise ValueError(
-            f"{source} was damaged or edited: its content does not match its checksum. Copy or "
-            "download it again, or save the model in a new folder."
+            f"{source} does not match its checksum: the file was modified or damaged after it was "
+            "written. Copy or download the file again, or save the model in a new folder."
         )
     return ModelFile(entries["kind"], entries["description"], tensors, source)
 
 
 def _split(content: bytes) -> tuple[dict[str, Any], memoryview]:
-    """Split a safetensors file into its header and its data."""
+    """Split the content of a safetensors file into its header and its data."""
     start = 8 + int.from_bytes(content[:8], "little")
     return json.loads(content[8:start]), memoryview(content)[start:]
 
 
 def _sha256(entries: Mapping[str, Any], header: Mapping[str, Any], data: memoryview) -> str:
-    """Return the checksum of the description, the names and shapes of the tensors, and the data."""
+    """Return the SHA-256 of a model file: of description, names and shapes of tensors, and data."""
     content = hashlib.sha256(json.dumps([entries, header], sort_keys=True).encode())
     content.update(data)
     return content.hexdigest()
@@ -299,15 +315,15 @@ ENCODER, EMBEDDER, NETWORK, CLASSIFIER, FEW_LABELS, REGRESSOR = names.MODEL_KIND
 PREDICTORS = [kind for kind, row in names.MODEL_KINDS.items() if "predictor" in row.flags]
 #: Kinds of models with a fine-tuned network.
 NETWORKS = [kind for kind, row in names.MODEL_KINDS.items() if "network" in row.flags]
-#: Model file and readable copy of each kind. The file names of networks are the names used on the
-#: Hugging Face Hub.
+#: File names of each kind of model: the model file, and a readable copy of its description. The
+#: file names of networks are those that the Hugging Face Hub expects.
 MODEL_FILES = {
     kind: ("encoder.safetensors", "encoder.json")
     if "encoder" in row.flags
     else ("model.safetensors", "config.json")
     for kind, row in names.MODEL_KINDS.items()
 }
-#: Entry that an estimator adds to the description of its network or encoder.
+#: Key that an estimator adds to the description of its network or encoder.
 ENTRIES = {
     EMBEDDER: "embedder",
     CLASSIFIER: "classifier",
@@ -316,7 +332,8 @@ ENTRIES = {
 }
 #: Names of all model files.
 _WEIGHTS = ("encoder.safetensors", "model.safetensors")
-#: Files of a new repository, such as a clone of a repository on the Hub. They are not overwritten.
+#: Files that a folder may contain before a model is saved, such as the files of a new repository.
+#: They are not overwritten.
 _REPOSITORY_FILES = (".git", ".gitattributes", ".gitignore", "LICENSE", "README.md")
 
 
@@ -330,26 +347,27 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     kind : str
         Kind of the model.
     share : bool
-        Whether the folder will be shared with other users. It must then not contain other files,
-        which may reveal information that was not meant to be shared.
+        Whether the folder will be shared with other users. If True, the folder must not contain
+        other files, because these may contain information that should not be shared.
 
     Raises
     ------
     ValueError
-        If the folder contains a model of another kind, or no model but other files. With ``share``,
-        also if it contains files that do not belong to the model, including files that another
-        process is writing.
+        If the folder contains a model of a different kind, or other files but no model. With
+        ``share``, also if the folder contains any files that do not belong to the model, including
+        files that another process is writing.
     """
     kinds = kinds_in(folder)
     if other_kinds := {*kinds} - {kind}:
         raise ValueError(
-            f"{folder} contains a saved {min(other_kinds)}. Save the {kind} in another folder."
+            f"{folder} already contains a saved {min(other_kinds)}. Save the {kind} in another "
+            "folder."
         )
     allowed_files = (*_REPOSITORY_FILES, *MODEL_FILES[kind]) if kinds else _REPOSITORY_FILES
     marks = () if share else MODEL_FILES[kind][:1]
     ResultsFolder(folder, f"a saved {kind}", marks=marks, allowed_files=allowed_files).check()
     if share and (leftovers := files.remove_abandoned(folder, at_once=True)):
-        # The file may contain names of subjects, which are saved without share.
+        # The temporary files may contain names of subjects, which are only saved without share.
         raise ValueError(
             f"{folder} contains the temporary folder {leftovers[0].name}, to which another process "
             "may be writing. Wait until the process has ended, or remove the temporary folder."
@@ -362,7 +380,7 @@ def kinds_in(folder: Path) -> list[str]:
     Raises
     ------
     ValueError
-        If a model file is damaged, or was written by another program.
+        If a model file is damaged, or was not written by this package.
     """
     return [unpack(file.read_bytes(), file).kind for file in _files_in(folder)]
 
@@ -376,9 +394,9 @@ def write_model(
 ) -> Path:
     """Write a model to a folder. A model of the same kind is replaced.
 
-    The model file contains the whole model, so a reader finds either the old or the new model, even
-    if this process is killed. The JSON file is a readable copy of the description for users and
-    other programs.
+    The model file contains the whole model, so the folder always contains either the previous or
+    the new model, even if this process is killed. The JSON file is a readable copy of the
+    description for users and other programs.
 
     Parameters
     ----------
@@ -387,10 +405,10 @@ def write_model(
     kind : str
         Kind of the model.
     description : dict
-        Description of the model. Its entry "network" contains the constructor arguments of a
-        network.
+        Description of the model. If the model contains a network, the entry "network" contains the
+        constructor arguments of the network.
     tensors : dict of str to Tensor
-        Tensors by name.
+        Weights and buffers by name.
 
     Returns
     -------
@@ -402,7 +420,7 @@ def write_model(
     ValueError
         If a tensor contains NaN or infinite values.
     OSError
-        If the files cannot be written. The message states whether a file was replaced.
+        If the files cannot be written. Each file then has either its previous or its new content.
     """
     weights, readable = MODEL_FILES[kind]
     content = pack(kind, description, tensors)
@@ -434,9 +452,10 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     Raises
     ------
     FileNotFoundError
-        If the folder contains no model file, or as in :func:`model_folder`.
+        If the folder contains no model file. Also as in :func:`model_folder`.
     ValueError
-        If the file is damaged, or if the folder contains another kind of model, or two models.
+        If the file is damaged, if the folder contains a kind of model that is not in ``kinds``, or
+        if the folder contains two models.
 
     Warns
     -----
@@ -455,22 +474,23 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
         )
     if len(paths) > 1:
         raise ValueError(
-            f"{folder} contains two models, {' and '.join(_WEIGHTS)}. Move one of them to another "
-            "folder."
+            f"{folder} contains two models ({' and '.join(_WEIGHTS)}), so it is unclear which one "
+            "to load. Move one of these files to another folder."
         )
     (file,) = paths
     model = unpack(file.read_bytes(), file)
     if model.kind not in kinds:
         raise ValueError(
-            f"{folder} contains a saved {model.kind}, expected a {wanted}. Pass another folder, or "
-            "pass this folder as encoder= to an estimator."
+            f"{folder} contains a saved {model.kind}, but a {wanted} is required. Pass the folder "
+            f"of a {wanted}. To use the encoder in {folder}, pass this folder as encoder= to an "
+            "estimator."
         )
-    # The copy differs if it was edited, or if a save was killed between the two files.
+    # The copy differs if it was edited, or if a process was killed between writing the two files.
     copy = folder / MODEL_FILES[model.kind][1]
     if copy.is_file() and copy.read_bytes() != _readable(model.description):
         checks.warn_user(
             f"{copy} differs from the description in {file.name} and is ignored. Save the model "
-            "again to update it."
+            f"again to update {copy.name}."
         )
     return model
 
@@ -478,12 +498,12 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
 #: Folder of the bundled encoders, which are created by ``docs/experiments/make_encoder.py``.
 FOLDER = Path(__file__).parents[1] / "pretrained" / "shipped"
 
-#: Name of a bundled encoder -> its folder, for encoders whose folder has another name.
+#: Name of a bundled encoder -> name of its folder, for encoders whose folder has a different name.
 ALIASES = {row.name: row.place for row in names.ENCODERS.values() if row.name != row.place}
 
 
 def bundled_names() -> list[str]:
-    """Return the names of the bundled encoders, without aliases.
+    """Return the names of the folders of the bundled encoders.
 
     Examples
     --------
@@ -500,7 +520,7 @@ def bundled_folder(name: str) -> Path | None:
     Parameters
     ----------
     name : str
-        Name or alias of the encoder.
+        Name of the encoder, or name of its folder.
 
     Examples
     --------
@@ -512,7 +532,7 @@ def bundled_folder(name: str) -> Path | None:
     return FOLDER / name if name in bundled_names() else None
 
 
-#: Prefix of the name of a model on the Hugging Face Hub. With this prefix, it is downloaded.
+#: Prefix of the name of a model on the Hugging Face Hub. Models with this prefix are downloaded.
 PREFIX = "hf://"
 #: Patterns of the files that are downloaded.
 PATTERNS = ["*.json", "*.safetensors"]
@@ -527,16 +547,17 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        One of the following; an existing folder takes precedence:
+        One of the following. If a source can have several of these meanings, an existing folder
+        with a model takes precedence.
 
         - a folder, or the model file in the folder
-        - the name of a bundled encoder
-        - ``"hf://owner/name"`` or ``"hf://owner/name@revision"``: a model on the Hugging Face Hub,
-          downloaded if it is not in the local cache
-        - ``"owner/name"``: a model in the local cache of the Hub, not downloaded unless
-          ``download`` is True
+        - the name of an encoder that is bundled with the package
+        - ``"hf://owner/name"`` or ``"hf://owner/name@revision"``: a model on the Hugging Face Hub.
+          It is downloaded if it is not in the local cache.
+        - ``"owner/name"``: a model in the local cache of the Hugging Face Hub. It is only
+          downloaded if ``download`` is True.
     download : bool
-        Whether to also download ``"owner/name"``.
+        Whether to download models that are specified as ``"owner/name"``.
     **options
         Options of ``huggingface_hub.snapshot_download``, such as ``revision`` or ``cache_dir``.
 
@@ -548,8 +569,8 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Raises
     ------
     FileNotFoundError
-        If the folder or model does not exist, or cannot be downloaded. The message lists the
-        bundled encoders.
+        If the folder or model does not exist, or cannot be downloaded.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -563,7 +584,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
         return folder.parent
     # Only a string can be a name of a bundled encoder. A Path is always a local folder.
     bundled = bundled_folder(source) if isinstance(source, str) else None
-    # A folder takes precedence if it contains a model or an unfinished run.
+    # A folder takes precedence over a bundled encoder if it contains a model or an unfinished run.
     has_model = any(folder.glob("*.safetensors")) or (folder / "run.json").is_file()
     if folder.is_dir() and (bundled is None or has_model):
         return folder
@@ -576,8 +597,8 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     if not _REPO_ID.fullmatch(repo_id):
         known = ", ".join(sorted({*bundled_names(), *ALIASES}))
         raise FileNotFoundError(
-            f"{source} is not an existing folder. Pass the folder of a saved model, or the name of "
-            f"a bundled encoder: {known}."
+            f"{source} is not an existing folder, and not the name of a bundled encoder. Pass the "
+            f"folder of a saved model, or the name of a bundled encoder: {known}."
         )
     options = {"local_files_only": not download, **options}
     if revision:
@@ -588,13 +609,18 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     except ImportError:
         if download:
             raise
-        raise FileNotFoundError(f"{source} is not an existing folder.") from None
+        raise FileNotFoundError(
+            f"{source} is not an existing folder. Pass the folder of a saved model."
+        ) from None
     except Exception as error:  # the Hub and the network raise errors of many types
         if not download:
             raise FileNotFoundError(
                 f"{source} is neither an existing folder nor a model in the local cache of the "
-                f"Hugging Face Hub. To download it from the Hub, pass {PREFIX}{source}."
+                f"Hugging Face Hub. To download a model from the Hub, pass {PREFIX}{source}."
             ) from error
-        # Only the first line of an error of the Hub is meant for users.
+        # Only the first line of an error message of the Hub is meant for users.
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise FileNotFoundError(f"{source} could not be downloaded: {reason}") from error
+        raise FileNotFoundError(
+            f"{source} could not be downloaded ({reason}). Check the name of the model and the "
+            "internet connection."
+        ) from error

@@ -1,13 +1,13 @@
-"""Registry of all names: tasks, recipes, methods, controls, encoders, models, metrics, columns.
+"""Registry of names: tasks, recipes, methods, controls, encoders, models, metrics and columns.
 
-Each name has exactly one row in a table of this module. Registries, choices and help of the
-commands, and lists in the documentation are generated from the rows, in their order. Only the
+Each name has exactly one row in a table of this module. The choices and help texts of the commands,
+and lists in the documentation, are generated from these rows, in the order of the rows. Only the
 standard library is imported, so that ``--help`` is fast.
 
-The module also defines lazy names: names that a subpackage exports, but that are defined in a
-subpackage that it must not import. For example, ``braindecode_pars.estimators.LinearProbe`` is a
-class in ``baselines``, and ``predict_raw`` of a classifier is a function in ``predictions``. Lazy
-names are imported on first use.
+The module also defines lazy names. A lazy name is exported by one subpackage, but defined in
+another subpackage that the first must not import. For example,
+``braindecode_pars.estimators.LinearProbe`` is a class in ``baselines``, and ``predict_raw`` of a
+classifier is a function in ``predictions``. Lazy names are imported on first use.
 """
 
 import math
@@ -24,19 +24,19 @@ _SOURCE = "git+https://github.com/braindecode/braindecode_pars"
 
 @dataclass(frozen=True)
 class Entry:
-    """Registered name of a task, recipe, method or control.
+    """Registered name of a pretext task, recipe, method, control analysis, model or encoder.
 
     Attributes
     ----------
     name : str
         Name, as passed by users.
     place : str
-        Module in the package and attribute in the module, such as ``"pretext.pars:PARS"``. Empty if
-        the object is created by a function.
+        Module in the package, and attribute in the module, such as ``"pretext.pars:PARS"``. Empty
+        if the object is created by a function.
     description : str
-        Short description, for help and documentation.
+        Short description, for help texts and documentation.
     flags : tuple of str
-        Additional properties, such as ``"paper"`` for a task of the paper.
+        Additional properties, such as ``"paper"`` for a pretext task that the paper compares.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Entry:
         return self.place.partition(":")[2]
 
     def load(self) -> Any:
-        """Import the module, and return the object."""
+        """Import the module, and return the registered object."""
         return resolve_name(f"{_PACKAGE}.{self.place}")
 
 
@@ -58,12 +58,12 @@ Row = TypeVar("Row", "Metric", "Column")
 
 
 def _by_name(*rows: Row) -> dict[str, Row]:
-    """Return the rows of a table by name."""
+    """Return the rows of a table in a dict, by the name of each row."""
     return {row.name: row for row in rows}
 
 
 def _entries(folder: str, *rows: tuple[str, ...]) -> dict[str, Entry]:
-    """Create entries from rows of name, place in the folder, description, and flags."""
+    """Create entries from rows. A row contains name, place in the folder, description and flags."""
     return {
         name: Entry(name, f"{folder}{place}" if place else "", description, tuple(flags))
         for name, place, description, *flags in rows
@@ -86,8 +86,8 @@ TASKS = _entries(
     ("joint_space_time", "joint:SpaceTimeJoint", "several pretext tasks on all channels"),
 )
 
-#: Recipes: public corpora that are read from files. The flag "tuh" marks corpora of Temple
-#: University Hospital, which share subjects.
+#: Recipes: a recipe reads a public corpus from its files, and preprocesses the recordings. The flag
+#: "tuh" marks the corpora of Temple University Hospital, which share subjects.
 RECIPES = _entries(
     "datasets.",
     ("eegmat", "eegmat:RECIPE", "mental arithmetic and rest"),
@@ -117,7 +117,8 @@ BASELINES = _entries(
     ("amplitude", "", "logistic regression on log amplitude"),
 )
 
-#: Control analyses of ``evaluation.controls``, with a description of their windows.
+#: Control analyses of ``evaluation.controls``, which repeat an evaluation on altered windows. The
+#: description states how the windows are altered.
 CONTROLS = _entries(
     "",
     ("slow", "", "high-pass filtered"),
@@ -131,8 +132,8 @@ CONTROLS = _entries(
 )
 
 #: Kinds of saved models, named after the class that loads the folder. The flags are "encoder" (the
-#: files are named after the encoder), "network" (a fine-tuned network is saved) and "predictor"
-#: (labels of windows are predicted).
+#: files are encoder.safetensors and encoder.json), "network" (the model contains a fine-tuned
+#: network) and "predictor" (the model predicts labels of windows).
 MODEL_KINDS = _entries(
     "",
     ("PatchEncoder", "encoder:PatchEncoder", "encoder", "encoder"),
@@ -144,9 +145,9 @@ MODEL_KINDS = _entries(
 )
 
 
-#: Bundled encoders: name and folder in ``pretrained/shipped``, which is also a name of the encoder.
-#: The encoder ``"small"`` was selected on development subjects. A study uses encoders with the flag
-#: "sleep" only for windows of 20 s or longer.
+#: Bundled encoders: name, and folder in ``pretrained/shipped``. The name of the folder can also be
+#: used as the name of the encoder. The encoder ``"small"`` was selected on development subjects. A
+#: study uses encoders with the flag "sleep" only for windows of 20 s or longer.
 ENCODERS = _entries(
     "",
     ("small", "features-eegmmidb", "pretrained on features and spectra"),
@@ -156,18 +157,18 @@ ENCODERS = _entries(
 
 @dataclass(frozen=True)
 class Metric:
-    """Metric of predictions.
+    """Metric that compares predictions with true labels.
 
     Attributes
     ----------
     name : str
-        Name in tables of scores.
+        Name of the metric in tables of scores.
     description : str
-        Short description, for help and documentation.
+        Short description, for help texts and documentation.
     chance : float | "1/n_classes" | None
-        Chance level. None if it depends on the proportions of the classes.
+        Chance level. None if the chance level depends on the proportions of the classes.
     needs : "labels" | "probabilities"
-        Type of predictions that are compared with the true labels.
+        Predictions that are compared with the true labels: predicted labels or class probabilities.
     several_classes : bool
         Whether the metric requires windows of at least two classes.
     """
@@ -179,13 +180,13 @@ class Metric:
     several_classes: bool = False
 
     def chance_level(self, n_classes: int | None = None) -> float:
-        """Return the chance level for a number of classes; NaN if it is unknown."""
+        """Return the chance level for a number of classes; NaN if the chance level is unknown."""
         if self.chance == "1/n_classes":
             return 1 / n_classes if n_classes else math.nan
         return math.nan if self.chance is None else self.chance
 
 
-#: Metrics of predicted classes, in the order of help and tables.
+#: Metrics of predicted classes, in the order of help texts and tables.
 METRICS = _by_name(
     Metric("kappa", "Cohen's kappa", 0.0, several_classes=True),
     Metric("balanced_accuracy", "mean recall over the classes in the test windows", "1/n_classes"),
@@ -213,11 +214,12 @@ class Column:
     kind : type
         Type of the values.
     description : str
-        Short description of the values, for help and documentation.
+        Short description of the values, for help texts and documentation.
     is_key : bool
-        Whether the column is part of the key of a score. Keys are unique in a table.
+        Whether the column is part of the key of a score. No two scores in a table have the same
+        key.
     is_optional : bool
-        Whether a table may lack the column.
+        Whether a table is valid without the column.
     """
 
     name: str
@@ -231,20 +233,20 @@ _required_key = partial(Column, is_key=True)
 _optional_key = partial(Column, is_key=True, is_optional=True)
 _optional = partial(Column, is_optional=True)
 
-#: Columns of tables of scores, in the order of tables and files. Any other column, such as a
-#: parameter that is varied in an ablation, is part of the key.
+#: Columns of tables of scores, in their order in tables and files. If a table has any other column,
+#: such as a parameter that is varied in an ablation, this column is part of the key.
 SCORES = _by_name(
     _required_key("protocol", str, "name of the evaluation protocol"),
     _required_key("dataset", str, "name of the dataset"),
     _required_key("method", str, "name of the method"),
     _required_key("subject", str, "test subject, or 'all' for all test windows pooled"),
     _required_key("n_train_subjects", int, "number of labeled training subjects"),
-    _required_key("seed", int, "seed of the fit, and of the draw of labeled subjects"),
+    _required_key("seed", int, "seed of the fit, and of the random draw of labeled subjects"),
     _required_key("metric", str, "name of the metric"),
     Column("value", float, "score; NaN if undefined"),
-    _optional_key("test_subject_data", str, "data of the test subject that the method uses"),
+    _optional_key("test_subject_data", str, "which data of the test subject the method uses"),
     _optional_key("n_windows", int, "number of labeled windows of the test subject"),
-    _optional_key("minutes", float, "duration of the labeled data of the test subject"),
+    _optional_key("minutes", float, "duration of the labeled data of the test subject in minutes"),
     _optional_key("pretraining_seed", int, "seed of the pretraining"),
     _optional_key("control", str, "control analysis; 'none' for the recorded signals"),
     _optional("chance", float, "chance level; NaN if unknown"),
@@ -254,7 +256,8 @@ SCORES = _by_name(
     _optional("note", str, "how the control signals were computed"),
 )
 
-#: Lazy name -> module that defines it. A facade, such as ``estimators``, exports these names.
+#: Lazy name -> module that defines the name. The first part of a lazy name is the subpackage that
+#: exports the name.
 LAZY = {
     "datasets.SignalStore": "signal_store.store",
     "datasets.is_store": "signal_store.index",
@@ -279,8 +282,8 @@ LAZY = {
     "plotting.subject_dots": "evaluation.score_figures",
 }
 
-#: Suffix that :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods with
-#: subject-wise centering.
+#: Suffix that :func:`~braindecode_pars.baselines.make_methods` appends to the names of methods that
+#: use subject-wise centering.
 CENTERED = ", subject-centered (transductive)"
 
 #: Optional packages, and the extra that installs each package.
@@ -295,7 +298,7 @@ EXTRAS = {
 
 
 def lazy(path: str) -> Any:
-    """Import a lazy name, and return the object.
+    """Import a lazy name, and return the object with this name.
 
     Parameters
     ----------
@@ -305,18 +308,18 @@ def lazy(path: str) -> Any:
     Raises
     ------
     ImportError
-        If an optional package is missing. The message contains the command to install it.
+        If an optional package is not installed. The message contains the command to install it.
     """
     return getattr(extra_module(f"{_PACKAGE}.{LAZY[path]}"), path.rpartition(".")[2])
 
 
 def extra_module(name: str) -> Any:
-    """Import a module that is or requires an optional package.
+    """Import an optional package, or a module that requires an optional package.
 
     Raises
     ------
     ImportError
-        If the package is missing. The message contains the command to install it.
+        If the package is not installed. The message contains the command to install it.
     """
     try:
         return import_module(name)
@@ -325,12 +328,15 @@ def extra_module(name: str) -> Any:
 
 
 def with_extra(error: ModuleNotFoundError) -> ImportError:
-    """Return an ImportError with the command that installs the missing optional package."""
+    """Return an ImportError with the command that installs the missing optional package.
+
+    If the missing package is not an optional package of this package, ``error`` is returned.
+    """
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return error
     return ModuleNotFoundError(
-        f"{package} is not installed. Install it with: "
+        f"The optional package {package} is not installed. Install it with: "
         f"pip install '{_PACKAGE}[{EXTRAS[package]}] @ {_SOURCE}'",
         name=error.name,
     )
@@ -339,14 +345,14 @@ def with_extra(error: ModuleNotFoundError) -> ImportError:
 def facade(
     package: str, shown: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a subpackage that exports lazy names.
+    """Return the functions ``__getattr__`` and ``__dir__`` of a subpackage with lazy names.
 
     Parameters
     ----------
     package : str
         ``__name__`` of the subpackage.
     shown : iterable of str
-        All names that the subpackage exports, its ``__all__``.
+        All names that the subpackage exports (its ``__all__``).
     """
     folder = package.rpartition(".")[2]
 

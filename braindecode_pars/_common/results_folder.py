@@ -1,4 +1,4 @@
-"""Folder of results: which folders may be written, locks, and settings of earlier calls."""
+"""Folder for results: protects other files, locks the folder, and compares settings of calls."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from filelock import FileLock, Timeout
 
 from braindecode_pars._common import checks, files
 
-#: Maximum time in seconds to wait for the lock of a folder that only one process may use. Killed
-#: workers may hold the lock for a short time.
+#: Maximum time in seconds to wait for the lock of a folder that only one process may use. Workers
+#: of a killed process may hold the lock for a short time.
 _WAIT_ALONE = 2.0
-#: Maximum time in seconds to wait for the lock of a folder that several processes use.
+#: Maximum time in seconds to wait for the lock of a folder that several processes may use.
 _WAIT_SHARED = 60.0
-#: Maximum number of differences between settings in an error message.
+#: Maximum number of differing settings that an error message contains.
 _MAX_DIFFERENCES = 10
 
 
@@ -23,27 +23,27 @@ _MAX_DIFFERENCES = 10
 class ResultsFolder:
     """Folder for results of one kind, such as a store, a run, an evaluation or predictions.
 
-    Several calls may write to the same folder, one after the other. A folder that contains files of
-    other programs, or results that were computed with other settings, is rejected.
+    Several calls may write to the same folder, one after the other. If the folder contains files of
+    other programs, or results that were computed with different settings, an error is raised.
 
     Attributes
     ----------
     path : Path
-        The folder.
+        Path of the folder.
     what : str
         Kind of the results, for messages, such as "a store".
     settings : mapping
-        Settings on which all results depend, as values that JSON supports.
+        Settings on which all results depend. The values must be JSON serializable.
     marks : tuple of str
-        Relative paths of files, or of folders if they end with a slash. A folder that contains one
-        of them is considered a folder with results of this kind. Another program may write a file
-        with the same name, so the functions that read these files must check their content.
+        Relative paths of files, or of folders if the path ends with a slash. If a folder contains
+        one of these files or folders, it is considered a folder with results of this kind. Other
+        programs may use the same names, so functions that read these files must check the content.
     grows : tuple of str
         Settings to which a later call may add entries, such as the methods of an evaluation.
     may_differ : tuple of str
         Settings that may differ between calls.
     allowed_files : tuple of str
-        Names of other files that the folder may contain.
+        Names of other files that the folder may contain before results are written.
 
     Examples
     --------
@@ -77,12 +77,16 @@ class ResultsFolder:
         Raises
         ------
         ValueError
-            If the folder is a file, or contains other files. The message names one of these files.
+            If the path is a file, or if the folder contains other files but no results of this
+            kind. The message names one of these files.
         """
         if self.is_ours or not self.path.exists():
             return
         if not self.path.is_dir():
-            raise ValueError(f"{self.path} is a file. Pass the path of a folder for {self.what}.")
+            raise ValueError(
+                f"{self.path} is a file, but a folder for {self.what} is required. Pass the path "
+                "of a new or empty folder."
+            )
         # Locks and temporary folders of killed processes are ignored.
         names = (file.name for file in self.path.iterdir() if not file.name.startswith(files.ASIDE))
         other_files = sorted(
@@ -90,31 +94,31 @@ class ResultsFolder:
         )
         if other_files:
             raise ValueError(
-                f"{self.path} is not empty ({checks.format_list(other_files, max_items=1)}) and "
+                f"{self.path} is not empty ({checks.format_list(other_files, max_items=1)}), and "
                 f"does not contain {self.what}. Pass a new or empty folder."
             )
 
     @contextmanager
     def opened(self, *, exclusive: bool = True) -> Iterator[Self]:
-        """Check and lock the folder, which is created if it does not exist.
+        """Create the folder if necessary, check it, and lock it inside the context.
 
-        The lock of a killed process is released by the system. An empty file ``.lock`` remains in
-        the folder.
+        If a process is killed, the operating system releases its lock. An empty file ``.lock``
+        remains in the folder.
 
         Parameters
         ----------
         exclusive : bool
             If True, only one process at a time may use the folder, and temporary folders of killed
             processes are removed immediately. If False, several processes may use the folder at the
-            same time, and each process holds the lock only while it compares and writes the
+            same time, and each process should hold the lock only while it compares and writes the
             settings.
 
         Raises
         ------
         ValueError
-            If the path is a file, or the folder contains files of other programs.
+            As in :meth:`check`.
         BlockingIOError
-            If another process holds the lock.
+            If another process holds the lock until the maximum waiting time has passed.
         """
         self.check()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -123,7 +127,7 @@ class ResultsFolder:
             lock = FileLock(self.path / files.LOCK).acquire(timeout=wait)
         except Timeout:
             raise BlockingIOError(
-                f"Another process is writing to {self.path}. Wait until it has finished."
+                f"Another process is writing to {self.path}. Wait until that process has finished."
             ) from None
         with lock:
             self.check()  # another process may have written to the folder in the meantime
@@ -131,20 +135,20 @@ class ResultsFolder:
             yield self
 
     def check_settings(self, stored: Mapping[str, Any], advice: str = "") -> dict[str, Any]:
-        """Check that the results in the folder have the settings of this call.
+        """Check that the results in the folder were computed with the settings of this call.
 
         Parameters
         ----------
         stored : mapping
             Settings of the results in the folder, as read from JSON.
         advice : str
-            Additional sentence for the message.
+            Additional sentence at the end of the error message.
 
         Returns
         -------
         dict
-            Settings to store: the settings of this call, and the stored entries of the settings in
-            ``grows``.
+            Settings to store: the settings of this call, to which the stored entries of the
+            settings in ``grows`` are added.
 
         Raises
         ------
@@ -153,7 +157,7 @@ class ResultsFolder:
         """
         settings = files.as_read(self.settings)
         before, now = dict(stored), dict(settings)
-        for name in self.grows:  # both with all entries, so that only other values are changes
+        for name in self.grows:  # with the entries of both, so that added entries do not differ
             before[name] = {**settings[name], **stored.get(name, {})}
             now[name] = {**stored.get(name, {}), **settings[name]}
         compared = (
@@ -162,26 +166,26 @@ class ResultsFolder:
         )
         if changes := files.changed_settings(*compared):
             raise ValueError(
-                f"{self.path} contains {self.what} with different settings: "
+                f"{self.path} already contains {self.what} with different settings: "
                 f"{'; '.join(changes[:_MAX_DIFFERENCES])}. Use the same settings, or pass another "
                 f"folder. {advice}".rstrip()
             )
         return now
 
     def get(self, name: str) -> dict[str, Any] | None:
-        """Return the content of a JSON file in the folder, or None if it is missing or damaged.
+        """Return the content of a JSON file written by :meth:`put`; None if missing or damaged.
 
         Warns
         -----
         UserWarning
-            If the file is damaged.
+            If the file is damaged or was modified.
         """
         try:
             return files.read_checked(self.path / name)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError as error:
-            checks.warn_user(f"{error} The file is ignored.")
+            checks.warn_user(f"{error} In this call, the file is ignored.")
             return None
 
     def put(self, name: str, content: Mapping[str, Any]) -> None:

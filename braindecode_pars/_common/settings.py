@@ -1,6 +1,7 @@
 """Settings of pretraining, shared by the pretraining function, callback, estimators and runs.
 
-This module does not import torch, because the command line shows the settings in its help.
+The command line shows the settings in its help, which must be fast. Therefore, this module does not
+import torch.
 """
 
 import math
@@ -10,17 +11,17 @@ from typing import Any, Self
 
 from braindecode_pars._common import checks
 
-#: Default learning rate. The defaults are chosen for two CPU cores and tens of subjects; the
-#: settings of the paper are in :mod:`~braindecode_pars.paper`.
+#: Default learning rate. The default settings were chosen for two CPU cores and tens of subjects.
+#: The settings of the paper are in :mod:`~braindecode_pars.paper`.
 LEARNING_RATE = 3e-3
 #: Default number of examples per batch.
 BATCH_SIZE = 32
 #: Default weight decay of AdamW.
 WEIGHT_DECAY = 1e-4
-#: Maximum number of steps if epochs, max_steps and minutes are all None.
+#: Default maximum number of steps, used if epochs, max_steps and minutes are all None.
 MAX_STEPS = 2000
 
-#: Rules of the settings. The task is validated when it is built, the device when it is selected.
+#: Rules of the settings. The task is validated when it is built; the device when it is selected.
 RULES = dict(
     task_params=checks.instance("a dict of arguments", Mapping),
     epochs=checks.optional(checks.integer(0)),
@@ -38,36 +39,38 @@ RULES = dict(
 
 @dataclass(frozen=True)
 class PretrainingSettings:
-    """Settings of pretraining, independent of the windows.
+    """Settings of pretraining that do not depend on the windows.
 
     Attributes
     ----------
     task : str | type[PretextTask] | PretextTask
         Pretext task: a name in ``PRETEXT_TASKS``, a class, or an instance. It can also be a class
-        in a Python file, such as ``"my_task.py:Slope"``; the file is then executed.
+        in a Python file, written as ``"my_task.py:Slope"``. The code in this file is then executed.
     task_params : dict
-        Additional arguments of the task, for example ``{"position_mask_ratio": 0.6}``.
+        Additional arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     epochs : int | None
-        Number of epochs. In each epoch, every window gives one example: a random crop of a random
-        channel. With a fixed number of epochs, the learning rate schedule is
-        :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, training continues while the
-        held-out loss decreases, see :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
+        Number of epochs. In each epoch, one example is drawn from every window: a random crop of a
+        random channel. If the number of epochs is set, the learning rate schedule is
+        :class:`~braindecode_pars.callbacks.WarmupCosine`. If None, pretraining continues as long as
+        the loss on held-out subjects decreases, see
+        :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     max_steps, minutes : int | None, float | None
-        Maximum number of steps, and maximum duration in minutes, if ``epochs`` is None. If both are
-        None, the maximum is 2000 steps. With ``minutes``, the result depends on the speed of the
-        machine.
+        Maximum number of steps, and maximum duration in minutes, if ``epochs`` is None. If
+        ``max_steps`` and ``minutes`` are both None, the maximum is 2000 steps. With ``minutes``,
+        the result depends on the speed of the machine.
     sham : bool
-        Whether to train on permuted targets (the targets of other examples), so that the task
-        cannot be learned. Sham pretraining is a control condition; all other settings are equal.
+        Whether to use sham pretraining: the same training, but each example gets the target of
+        another example, so there is nothing to learn. Sham pretraining is a control condition.
     lr, batch_size, weight_decay : float, int, float
         Learning rate, batch size and weight decay of AdamW.
     warmup : float
-        Proportion of warm-up steps, see :class:`~braindecode_pars.callbacks.WarmupCosine`. If
-        ``epochs`` is None, the warm-up has 100 steps.
+        Proportion of all steps that are warm-up steps, see
+        :class:`~braindecode_pars.callbacks.WarmupCosine`. If ``epochs`` is None, this setting is
+        ignored, and the warm-up has 100 steps.
     precision, compile
         As in :class:`~braindecode_pars._common.computing.TrainingNet`.
     device : str | torch.device | None
-        Device of pretraining. ``"auto"`` selects CUDA if available, then MPS, then the CPU. If
+        Device used for pretraining. ``"auto"`` selects CUDA, MPS or the CPU, in this order. If
         None, the device of the encoder is used.
 
     Raises
@@ -99,13 +102,16 @@ class PretrainingSettings:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
-        """Create settings from the parameters of an estimator or a run, and from other settings."""
+        """Create settings from the parameters of an estimator or a run.
+
+        ``others`` are additional settings, which take precedence.
+        """
         names = {setting.name for setting in fields(cls)} & parameters.keys()
         return cls(**{name: parameters[name] for name in names} | others)
 
     @property
     def step_limit(self) -> float:
-        """Maximum number of steps if ``epochs`` is None; NaN if only ``minutes`` is set."""
+        """Maximum number of steps, if ``epochs`` is None. NaN if only ``minutes`` is set."""
         default = MAX_STEPS if self.minutes is None else math.nan
         return default if self.max_steps is None else self.max_steps
 
@@ -118,6 +124,7 @@ class PretrainingSettings:
             )
         if self.sham and 1 in (self.batch_size, getattr(self, "micro_batch_size", None)):
             raise ValueError(
-                "sham=True exchanges the targets of the windows in a batch, so batch_size (and "
-                "micro_batch_size of a run) must be at least 2, got 1. Increase the batch size."
+                "With sham=True, each window in a batch gets the targets of another window, so "
+                "batch_size (and micro_batch_size of a run) must be at least 2, got 1. Increase "
+                "the batch size."
             )

@@ -1,4 +1,7 @@
-"""Recognize sleep stages by their names in common spellings, and convert them to AASM stages."""
+"""Recognize sleep stages by their names in common spellings, and convert them to AASM stages.
+
+AASM: American Academy of Sleep Medicine, whose scoring manual defines the stages W, N1, N2, N3, R.
+"""
 
 import re
 from collections.abc import Iterable
@@ -7,17 +10,18 @@ from typing import Any
 from braindecode_pars._common import checks
 from braindecode_pars._common.tables import label_text
 
-#: Classes of the sleep corpora, in the order of the targets 0 to 4.
+#: AASM stages, which are the classes of the sleep corpora, in the order of the targets 0 to 4.
 SLEEP_STAGES = ("W", "N1", "N2", "N3", "R")
 
-#: Target of each stage.
+#: Target (integer code) of each stage.
 SLEEP_TARGETS = {stage: target for target, stage in enumerate(SLEEP_STAGES)}
 
 #: Result of :func:`stage_of` for artifacts, movement time and unscored windows.
 UNSCORED = "unscored"
 
-#: Spellings of each stage, without punctuation and the words "sleep" and "stage", in the order of a
-#: hypnogram from top to bottom. "light", "NREM" and "sleep" are classes of coarser scorings.
+#: Spellings of each stage, without punctuation and without the words "sleep" and "stage". The order
+#: of the stages is the order in a hypnogram, from top to bottom. "light", "NREM" and "sleep" are
+#: classes of coarser scorings.
 _TEXTS: dict[str, tuple[str, ...]] = {
     "W": ("w", "wake", "awake", "wakefulness", "waking", "0", "s0"),
     "R": ("r", "rem"),
@@ -35,9 +39,9 @@ _TEXTS: dict[str, tuple[str, ...]] = {
 }
 #: Stages in the order of a hypnogram from top to bottom.
 STAGES_IN_ORDER = tuple(_TEXTS)
-#: Stages of numbers whose meaning is the same in all schemes.
+#: Stage of each number that has the same meaning in all schemes.
 _DEPTH = {"0": "W", "1": "N1", "2": "N2", "3": "N3"}
-#: Stages of numbers whose meaning depends on the scheme.
+#: Stage of each number, for each scheme.
 _NUMBERS = {
     "yasa": {**_DEPTH, "4": "R", "-1": UNSCORED, "-2": UNSCORED},
     "nsrr": {**_DEPTH, "4": "N4", "5": "R", "6": UNSCORED, "9": UNSCORED},
@@ -45,7 +49,7 @@ _NUMBERS = {
 }
 _KNOWN = (*SLEEP_STAGES, UNSCORED)
 _STAGE_OF_TEXT = {text: stage for stage, texts in _TEXTS.items() for text in texts}
-#: Stages that are included in a coarser stage. N3 of the AASM includes stage 4.
+#: Stages that a coarser stage includes. N3 of the AASM includes stage 4.
 INCLUDED_STAGES = {
     "N3": ("N4",),
     "light": ("N1", "N2"),
@@ -55,22 +59,24 @@ INCLUDED_STAGES = {
 
 
 def stage_of(name: object) -> str | None:
-    """Return the sleep stage of a name in any common spelling.
+    """Return the sleep stage with the given name, which may have any common spelling.
 
     Parameters
     ----------
     name : object
         Name of a stage, such as ``"Wake"``, ``"Sleep stage R"``, ``"NREM2"``, ``"S4"`` or
-        ``"Movement time"``. Case, spaces, hyphens and the words "sleep" and "stage" are ignored. If
-        several names are joined with a slash, all must be names of the same stage. Numbers are not
-        recognized, because their meaning depends on the convention: 4 may be stage 4 or REM.
+        ``"Movement time"``. Case, spaces, punctuation and the words "sleep" and "stage" are
+        ignored. Several names can be joined with ``" / "`` if they are names of the same stage, or
+        of stages 3 and 4. Numbers are not recognized, because their meaning depends on the scoring
+        scheme: 4 may be stage 4 or REM.
 
     Returns
     -------
     str | None
-        ``"W"``, ``"R"``, ``"N1"``, ``"N2"`` or ``"N3"``; ``"N4"`` for stage 4 of Rechtschaffen and
-        Kales; ``"light"``, ``"NREM"`` or ``"sleep"`` for coarser stages; ``"unscored"``. None if
-        the name is not the name of a stage.
+        One of ``"W"``, ``"R"``, ``"N1"``, ``"N2"``, ``"N3"``; ``"N4"`` (stage 4 of Rechtschaffen
+        and Kales); ``"light"``, ``"NREM"``, ``"sleep"`` (classes that include several stages); or
+        ``"unscored"`` (artifacts, movement time, unscored windows). None if the name is not
+        recognized.
 
     Examples
     --------
@@ -97,7 +103,7 @@ def _stage_of_one(name: str) -> str | None:
 
 
 def are_stages(names: Iterable[object]) -> bool:
-    """Whether class names are sleep stages. Numbers are not recognized.
+    """Whether class names are names of sleep stages. Numbers are not recognized.
 
     Parameters
     ----------
@@ -107,7 +113,8 @@ def are_stages(names: Iterable[object]) -> bool:
     Returns
     -------
     bool
-        True if every name is a stage or "unscored", and at least one name is a stage.
+        True if :func:`stage_of` recognizes every name, and at least one name is the name of a
+        stage other than "unscored".
 
     Examples
     --------
@@ -120,7 +127,7 @@ def are_stages(names: Iterable[object]) -> bool:
 
 
 def absent_stages(names: Iterable[object]) -> list[str]:
-    """Return the AASM stages that the classes of a scoring do not cover.
+    """Return the AASM stages that are not included in any of the classes.
 
     Parameters
     ----------
@@ -130,8 +137,8 @@ def absent_stages(names: Iterable[object]) -> list[str]:
     Returns
     -------
     list of str
-        AASM stages that are neither a class nor included in a coarser class, such as NREM. Empty if
-        the classes are not sleep stages.
+        AASM stages that are neither a class themselves nor included in a coarser class such as
+        NREM. Empty if the classes are not sleep stages.
 
     Examples
     --------
@@ -155,17 +162,19 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     Parameters
     ----------
     names : iterable of str or int
-        Names in any spelling that :func:`stage_of` recognizes, or numbers of the scheme.
+        Names in any spelling that :func:`stage_of` recognizes, or numbers that are defined in the
+        scheme.
     scheme : "yasa" | "nsrr" | "rk" | None
-        Meaning of numbers. In all schemes, 0 is W, and 1 to 3 are N1 to N3. In YASA [1]_, 4 is R.
-        In the National Sleep Research Resource [2]_, 4 is stage 4, and 5 is R. In Rechtschaffen and
-        Kales, 4 is stage 4. If None, numbers are not mapped.
+        Scoring scheme that defines the meaning of numbers. In all schemes, 0 is W, and 1 to 3 are
+        N1 to N3. In ``"yasa"`` (YASA [1]_), 4 is R. In ``"nsrr"`` (National Sleep Research Resource
+        [2]_), 4 is stage 4, and 5 is R. In ``"rk"`` (Rechtschaffen and Kales), 4 is stage 4. If
+        None, numbers are omitted.
 
     Returns
     -------
-    dict of str to str
-        "W", "N1", "N2", "N3" or "R" by name. Names of unscored windows, such as "?", movement time
-        and artifacts, are omitted.
+    dict of str or int to str
+        AASM stage ("W", "N1", "N2", "N3" or "R") of each name. Names of unscored windows, such as
+        "?", movement time and artifacts, are omitted.
 
     Raises
     ------
@@ -175,7 +184,8 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     Warns
     -----
     UserWarning
-        If names of scored windows are omitted, such as numbers without a scheme, or coarser stages.
+        If names are omitted that are not names of unscored windows, such as numbers without a
+        scheme, or classes that include several stages.
 
     References
     ----------
@@ -200,14 +210,14 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     if unknown := [repr(texts[name]) for name, stage in merged.items() if stage not in _KNOWN]:
         checks.warn_user(
             f"aasm_stages omits {checks.format_list(unknown)}, because these names cannot be "
-            "mapped to an AASM stage. For numbers, set scheme to 'yasa', 'nsrr' or 'rk'. Add other "
-            "names to the returned dict."
+            "mapped to an AASM stage. To map numbers, set scheme to 'yasa', 'nsrr' or 'rk'. To map "
+            "other names, add them to the returned dict."
         )
     return {name: stage for name, stage in merged.items() if stage in SLEEP_STAGES}
 
 
 def known_stages(names: Iterable[object]) -> dict[object, str]:
-    """Return the stage of each name, see :func:`stage_of`. All names must be sleep stages.
+    """Return the standard sleep stage for each name, see :func:`stage_of`.
 
     Parameters
     ----------
@@ -217,20 +227,20 @@ def known_stages(names: Iterable[object]) -> dict[object, str]:
     Raises
     ------
     ValueError
-        If a name is not a sleep stage. The message contains the name.
+        If a name is not the name of a sleep stage. The message contains the name.
     """
     stages = {name: stage_of(name) for name in names}
     if unknown := [repr(name) for name, stage in stages.items() if stage is None]:
         raise ValueError(
-            f"Names are not recognized as sleep stages: {', '.join(unknown)}. Use names such as W, "
-            "N1, N2, N3 and R: set class_names_ of the classifier or stage_names of a figure. Pass "
-            "order= to draw other names in a figure."
+            f"These names are not recognized as sleep stages: {', '.join(unknown)}. Use names such "
+            "as W, N1, N2, N3 and R: set class_names_ of the classifier, or stage_names of a "
+            "figure. To draw other names in a figure, pass order=."
         )
     return {name: str(stage) for name, stage in stages.items()}
 
 
 def top_to_bottom(names: Iterable[object]) -> list:
-    """Sort names of stages in the order of a hypnogram: wake, REM, N1 to N3, then unscored.
+    """Sort names of stages from top to bottom of a hypnogram: wake, REM, N1 to N3, unscored.
 
     Parameters
     ----------
@@ -240,12 +250,12 @@ def top_to_bottom(names: Iterable[object]) -> list:
     Returns
     -------
     list
-        The sorted names. Names of the same stage remain in their order.
+        The sorted names. If several names have the same stage, their order is not changed.
 
     Raises
     ------
     ValueError
-        If a name is not a sleep stage. The message contains the name.
+        If a name is not the name of a sleep stage. The message contains the name.
 
     Examples
     --------

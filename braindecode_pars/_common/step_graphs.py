@@ -1,7 +1,7 @@
-"""CUDA graphs of training steps.
+"""CUDA graphs of training steps, which speed up the training of small networks.
 
-The networks of this package are small, so a GPU would spend most of the time waiting for kernel
-launches: a training step has thousands of launches. A CUDA graph launches all kernels of a step at
+A training step launches thousands of kernels. The networks of this package are small, so a GPU
+would spend most of the time waiting for launches. A CUDA graph launches all kernels of a step at
 once.
 """
 
@@ -23,42 +23,43 @@ from torch import Tensor, nn
 
 log = logging.getLogger(__name__)
 
-#: Forward pass, loss and backward pass: function of a batch (x, y) that returns a dict of tensors
-#: and accumulates gradients.
+#: Training step without the optimizer: function of a batch (x, y) that computes the forward pass,
+#: the loss and the backward pass. It accumulates gradients and returns a dict of tensors.
 Step = Callable[[tuple[Any, Any]], dict[str, Any]]
 
 _SCALARS = frozenset({bool, int, float, str})
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
-#: Graphs whose capture failed. They are not deleted, because torch may still have pointers to them.
+#: Graphs whose capture failed. They must not be deleted, because torch may still have pointers to
+#: them.
 _FAILED: list[torch.cuda.CUDAGraph] = []
 
 
 class StepGraphs:
-    """CUDA graphs of the training steps, one graph for each kind of step.
+    """Capture training steps as CUDA graphs, and replay the graphs.
 
-    Two steps are of the same kind if the following are equal:
+    One graph is captured for each kind of step. Two steps are of the same kind if all of these are
+    equal:
 
-    - shapes and dtypes of the batches
+    - the shapes and dtypes of their batches
     - the weights that are trained
-    - types and buffers of the modules, and their attributes (numbers, strings and booleans)
-
-    The Python code of the modules does not run when a graph is replayed. Random numbers must be
-    drawn with functions of torch, on the device of the batch.
+    - the types, buffers and attributes (numbers, strings and booleans) of the modules
 
     The first step of a kind is executed normally, including compilation. The second step is
-    captured as a graph, which is replayed in all following steps. The graph contains the forward
-    pass, the loss and the backward pass; gradient clipping and the optimizer are executed normally.
-    Kernels and random draws are the same as without a graph. Only one training at a time can be
-    captured in a process.
+    captured as a graph, which is replayed in all later steps of the same kind. The graph contains
+    the forward pass, the loss and the backward pass; gradient clipping and the optimizer are
+    executed normally. Kernels and random numbers are the same as without a graph. In each process,
+    only one net at a time can be trained with graphs.
 
-    A step that synchronizes the CPU with the GPU, or draws random numbers on the CPU, cannot be
-    captured. The training then runs without graphs, and a message is logged.
+    When a graph is replayed, the Python code of the modules does not run. Therefore, random numbers
+    must be drawn with functions of torch, on the device of the batch. A step that synchronizes the
+    CPU with the GPU, or draws random numbers on the CPU, cannot be captured. In this case, training
+    runs without graphs, and a message is logged.
 
     Parameters
     ----------
     device : torch.device
-        CUDA device of the training.
+        CUDA device on which the net is trained.
     modules : list of nn.Module
         The network and the loss.
     """
@@ -75,22 +76,22 @@ class StepGraphs:
         self._index = 0
 
     def __reduce__(self) -> tuple:
-        return type(None), ()  # copies and pickles of a net do not contain graphs
+        return type(None), ()  # so that copies and pickles of a net do not contain graphs
 
     def run(self, step: Step, batch: tuple[Any, Any]) -> dict[str, Any]:
-        """Run a step, with a graph if there is one, and accumulate the gradients of the weights.
+        """Run a step, or replay its graph if there is one, and accumulate the gradients.
 
         Parameters
         ----------
         step : callable
-            Function of the batch.
+            Step to run on the batch.
         batch : tuple of x, y
-            Tensors. x may also be a dict of tensors, and y may be None.
+            Input and target tensors. x may also be a dict of tensors, and y may be None.
 
         Returns
         -------
         dict of str to Any
-            Output of the step, detached.
+            Output of the step. Its tensors are detached.
         """
         inputs = _tensors_of(batch)
         parts = [part for module in self.modules for part in module.modules()]
@@ -100,13 +101,13 @@ class StepGraphs:
         if kind not in self.steps:
             if kind is not None and len(self.steps) < self.MAX_KINDS:
                 self.steps[kind] = None
-            # Detached, because references of autograd to a step on this stream prevent a capture.
+            # Detached, because a step cannot be captured while autograd refers to an earlier step.
             return _detached(step(batch))
         captured = self.steps[kind]
         if captured is None:
             try:
                 captured = self.steps[kind] = self._capture(step, batch, weights)
-            except Exception as error:  # after any error, the step runs without a graph
+            except Exception as error:  # after any error, training runs without graphs
                 self.works = False
                 self.steps.clear()
                 name = type(self.modules[0]).__name__
@@ -115,13 +116,13 @@ class StepGraphs:
         return _detached(step(batch)) if captured is None else captured.replay(inputs, weights)
 
     def _capture(self, step: Step, batch: tuple[Any, Any], weights: list[Tensor]) -> CapturedStep:
-        """Run a step twice without side effects, then capture it."""
+        """Run a step twice, then capture it. Weights, buffers and random states are restored."""
         if self._pool is None:
             index = self.device.index
             self._index = torch.cuda.current_device() if index is None else index
             self._pool = torch.cuda.graph_pool_handle()
         batch = map_tensors(partial(Tensor.to, device=self.device, copy=True), batch)
-        # A step may change buffers and weights that are not trained, such as a running mean.
+        # A step may change tensors that are not trained, such as a running mean. They are restored.
         state = [t for part in self.modules for t in (*part.parameters(), *part.buffers())]
         state_before = [tensor.detach().clone() for tensor in state]
         drawn_before = _states_on_cpu()
@@ -129,10 +130,10 @@ class StepGraphs:
 
         def run_step() -> dict[str, Any]:
             for weight in weights:
-                weight.grad = None  # so that the graph writes gradients instead of accumulating
+                weight.grad = None  # so that the graph does not accumulate gradients
             return _detached(step(batch))
 
-        gc.collect()  # remove references of autograd to earlier steps on the default stream
+        gc.collect()  # removes references of autograd to earlier steps on the default stream
         stream, graph = _side_stream(self._index), torch.cuda.CUDAGraph()
         try:
             with (
@@ -171,15 +172,15 @@ class StepGraphs:
     def _end_capture(self, graph: torch.cuda.CUDAGraph) -> None:
         """Restore the state of torch after a failed capture."""
         _FAILED.append(graph)
-        with suppress(RuntimeError):  # the end of the capture may have done this already
+        with suppress(RuntimeError):  # torch may already have done this when the capture ended
             torch._C._cuda_endAllocateToPool(self._index, self._pool)
             torch._C._cuda_releasePool(self._index, self._pool)
-        # Without this, the generator would raise an error outside a capture.
+        # Without these lines, the generator would raise an error outside a capture.
         generator = torch.cuda.default_generators[self._index]
         generator.graphsafe_set_state(generator.clone_state())
 
     def close(self) -> None:
-        """Free the memory of the graphs. The last gradients are copied."""
+        """Free the memory of the graphs. The last gradients are copied first, to keep them."""
         for module in self.modules:
             for weight in module.parameters():
                 if self.steps and weight.grad is not None:
@@ -188,18 +189,18 @@ class StepGraphs:
 
 
 class CapturedStep(NamedTuple):
-    """CUDA graph of a training step, with the tensors that it reads and writes.
+    """CUDA graph of a training step, with the tensors that the graph reads and writes.
 
     Attributes
     ----------
     graph : torch.cuda.CUDAGraph
         Graph to replay.
     inputs : list of Tensor
-        Input tensors, to which the batch is copied.
+        Input tensors of the graph. Each batch is copied to these tensors.
     outputs : dict of str to Any
-        Output of the step.
+        Output of the step. Its tensors are overwritten in each replay.
     gradients : list of (Tensor | None)
-        Gradient of each weight in this step, without accumulation.
+        Gradient of each weight in this step, without the gradients of earlier steps.
     """
 
     graph: Any
@@ -208,10 +209,10 @@ class CapturedStep(NamedTuple):
     gradients: list[Tensor | None]
 
     def replay(self, inputs: list[Tensor], weights: list[Tensor]) -> dict[str, Any]:
-        """Run the step on new inputs, see :meth:`StepGraphs.run`."""
+        """Replay the graph on new inputs, and accumulate gradients, see :meth:`StepGraphs.run`."""
         for place, new_input in zip(self.inputs, inputs, strict=True):
             place.copy_(new_input, non_blocking=True)
-        # Accumulated gradients, which the graph would overwrite.
+        # Gradients that were accumulated in earlier steps. The graph would overwrite them.
         earlier = [None if weight.grad is None else weight.grad.clone() for weight in weights]
         self.graph.replay()
         for weight, before, added in zip(weights, earlier, self.gradients, strict=True):
@@ -224,7 +225,10 @@ class CapturedStep(NamedTuple):
 
 @cache
 def _side_stream(index: int) -> torch.cuda.Stream:
-    """Return the CUDA stream of all captures, because torch reserves memory for each stream."""
+    """Return the CUDA stream that is used for all captures on a device.
+
+    The same stream is used for all captures, because torch reserves memory for each stream.
+    """
     return torch.cuda.Stream(index)
 
 
@@ -246,7 +250,7 @@ def _detached(outputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tensors_of(batch: tuple[Any, Any]) -> list[Any]:
-    """Return the tensors of a batch."""
+    """Return the tensors of a batch (x, y) as a list."""
     x, y = batch
     return [*(x.values() if isinstance(x, Mapping) else [x]), *([] if y is None else [y])]
 
@@ -254,7 +258,11 @@ def _tensors_of(batch: tuple[Any, Any]) -> list[Any]:
 def _kind_of(
     batch: tuple[Any, Any], inputs: list[Any], weights: list[Tensor], parts: list[nn.Module]
 ) -> tuple | None:
-    """Return a key of all properties that affect the kernels; None if steps cannot be captured."""
+    """Return a key that contains all properties of a step on which its kernels depend.
+
+    None is returned if the step cannot be captured: if there are hooks, or inputs that are not
+    tensors.
+    """
     has_hooks = any(getattr(part, hooks) for part in parts for hooks in _HOOKS)
     has_hooks |= any(w._backward_hooks or w._post_accumulate_grad_hooks for w in weights)
     if has_hooks or not all(isinstance(tensor, Tensor) for tensor in inputs):

@@ -1,21 +1,23 @@
 """Compare names of subjects across spellings and corpora, and infer subjects from file paths.
 
-Two rules are used, because there are two possible errors:
+Names are compared by two rules, because there are two possible errors:
 
-- Data leakage: training on test subjects. Where it could occur (warnings, exclusion of subjects,
-  held-out windows), names are therefore compared with :func:`subject_key`, which ignores the
-  spelling. If it is unclear whether two names belong to the same subject, they are treated as the
-  same subject. The exception is a number without a corpus, such as "01", in an encoder card: it
-  does not match subject 1 of a named corpus, see :class:`SeenSubjects`.
-- Merging two subjects. Splits and scores therefore use the names without changes.
+- Two spellings of one subject are treated as two subjects. This may cause data leakage (training on
+  test subjects). Where leakage must be avoided, names are therefore compared with
+  :func:`subject_key`, which ignores the spelling: in warnings, when subjects are excluded, and when
+  windows are held out. If it is unclear whether two names belong to the same subject, they are
+  treated as the same subject. There is one exception: if a number without a corpus, such as "01",
+  is in the list of training subjects of an encoder, it does not match subject 1 of a named corpus,
+  see :class:`SeenSubjects`.
+- Two subjects are merged into one. To avoid this, splits and scores use the names without changes.
   :func:`warn_of_similar_names` reports names in a dataset that have the same key.
 
 In both cases, names are converted to the same Unicode form: macOS stores "ö" as two characters,
 other systems store it as one character.
 
-A name may begin with its corpus, as in ``tueg:aaaaaaaa``, so subject 1 of two corpora is two
-different subjects. A name without a corpus may belong to any corpus. Corpora that share subjects
-are treated as one corpus.
+A name may begin with its corpus, as in ``tueg:aaaaaaaa``. Subject 1 of one corpus and subject 1 of
+another corpus are therefore different subjects. A name without a corpus may belong to any corpus.
+Corpora that share subjects are treated as one corpus.
 """
 
 import re
@@ -27,7 +29,7 @@ from typing import Any
 from braindecode_pars._common.checks import format_list, warn_user
 from braindecode_pars._common.names import RECIPES
 
-#: File extensions of recordings, which are not part of the name.
+#: File extensions of recordings, which are not part of the name of a recording.
 _ENDING = re.compile(r"\.(edf|bdf|hea|fif(\.gz)?|vhdr|set)$", re.IGNORECASE)
 
 #: BIDS label of a subject in the name of a folder or file.
@@ -45,25 +47,26 @@ _PUBLIC_NAMES = {
 #: Public corpora, that is, corpora with a recipe.
 CORPORA = tuple(RECIPES)
 
-#: Family of each corpus that shares subjects with other corpora: all are parts of the corpus of
-#: Temple University Hospital.
+#: Family of each corpus that shares subjects with other corpora. All of these corpora are parts of
+#: the corpus of Temple University Hospital.
 _FAMILIES: dict[str | None, str] = {
     corpus.name: flag for corpus in RECIPES.values() for flag in corpus.flags
 }
 
-#: Number as the name of a subject, optionally after the corpus, as in ucddb002.
+#: Name of a subject that is a number, optionally after a prefix: "sub", or a corpus (ucddb002).
 _NUMBER = re.compile(
     rf"(?:(?P<corpus>{'|'.join(CORPORA)})|s|sub|subj|subject)?[ _-]?(?P<number>[0-9]+)(?:\.0+)?"
 )
 
-#: Corpus and name, such as "tueg:aaaaaaaa".
+#: Name of a subject with its corpus, such as "tueg:aaaaaaaa".
 _QUALIFIED = re.compile(r"(?P<corpus>[^:]+):(?P<name>.+)")
 
 
 def normalized(subject: Any) -> Any:
-    """Normalize a name: Unicode form NFC, without invisible characters such as a byte-order mark.
+    """Convert a name to the Unicode form NFC, and remove invisible characters.
 
-    Values that are not strings are returned unchanged.
+    An example of an invisible character is a byte-order mark. Values that are not strings are
+    returned unchanged.
 
     Examples
     --------
@@ -78,14 +81,14 @@ def normalized(subject: Any) -> Any:
 
 
 def visible(text: str) -> str:
-    """Normalize a text as in :func:`normalized`, and convert it to lower case for comparisons."""
+    """Convert a text to a form for comparisons: see :func:`normalized`, and in lower case."""
     return normalized(text).casefold()
 
 
 def whole(value: Any) -> Any:
-    """Convert a float without a fractional part to int.
+    """Convert a float without a fractional part to int. Other values are returned unchanged.
 
-    Such floats result from columns with missing values in pandas.
+    In pandas, integers become such floats if their column has missing values.
     """
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -105,7 +108,7 @@ def without_ending(file: str) -> str:
 def subject_key(subject: Any) -> str:
     """Return a key that is the same for all spellings of the name of a subject.
 
-    For example, the key of all these names is "7": 7, 7.0 (as in a pandas column with missing
+    For example, all of these names have the key "7": 7, 7.0 (in a pandas column with missing
     values), "7", "007" (BIDS label), "sub-007", "S007" and "Subject07". Keys do not depend on case,
     or on leading and trailing white space. If the name contains a corpus, as in "physionet_mi:S007"
     or "ucddb007", the corpus is part of the key.
@@ -123,14 +126,14 @@ def subject_key(subject: Any) -> str:
 
 
 def in_corpus(corpus: str | None, subject: Any) -> Any:
-    """Prefix the name of a subject with its corpus.
+    """Add the name of the corpus as a prefix to the name of a subject.
 
     Parameters
     ----------
     corpus : str | None
-        Name of the corpus. If None, the name is not changed.
+        Name of the corpus. If None, the name of the subject is not changed.
     subject : Any
-        Name of the subject. It is not changed if it already begins with the corpus.
+        Name of the subject. If it already begins with the corpus, it is not changed.
 
     Examples
     --------
@@ -146,9 +149,10 @@ def in_corpus(corpus: str | None, subject: Any) -> Any:
 class SubjectKeys:
     """Set of subjects: ``subject in keys`` is True if the subject may be in the set.
 
-    Two names may belong to the same subject if their keys without the corpus are equal, and if
-    their corpora are equal or a corpus is unknown. The corpora of Temple University Hospital are
-    treated as one corpus, because they share subjects.
+    Two names may belong to the same subject if both of these conditions hold: their keys without
+    the corpus are equal (see :func:`subject_key`), and their corpora are equal or at least one
+    corpus is unknown. The corpora of Temple University Hospital are treated as one corpus, because
+    they share subjects.
 
     Parameters
     ----------
@@ -177,12 +181,12 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Set of training subjects of encoders: ``subject in seen`` is True if it is in the set.
+    """Set of training subjects of an encoder: ``subject in seen`` is True if it is in the set.
 
-    Numbers such as 1, "s01" or "sub-01" occur in many corpora, so a number without a corpus only
-    matches the same number without a corpus. :meth:`may_have` returns whether an unknown corpus is
-    the only reason why a subject does not match. Other names are compared as in
-    :class:`SubjectKeys`.
+    Names are compared as in :class:`SubjectKeys`, except for numbers. Numbers such as 1, "s01" or
+    "sub-01" occur in many corpora. Therefore, a number without a corpus matches only the same
+    number without a corpus. :meth:`may_have` returns whether an unknown corpus is the only reason
+    why a subject does not match.
 
     Examples
     --------
@@ -201,12 +205,12 @@ class SeenSubjects(SubjectKeys):
         return super().__contains__(subject)
 
     def may_have(self, subject: Any) -> bool:
-        """Whether an unknown corpus is the only reason why the subject is not in the set."""
+        """Whether the subject is not in the set only because a corpus is unknown."""
         return subject not in self and super().__contains__(subject)
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
-    """Return the public corpora that occur as prefixes of subject names, in alphabetical order.
+    """Return the public corpora that are prefixes of subject names, in alphabetical order.
 
     Examples
     --------
@@ -218,13 +222,16 @@ def public_corpora(subjects: Iterable) -> list[str]:
 
 
 def _parts(subject: Any) -> tuple[str | None, Any]:
-    """Split a name into its corpus, in lower case, and the name without the corpus."""
+    """Split a name into its corpus (in lower case; None if unknown) and the rest of the name."""
     match = _QUALIFIED.fullmatch(subject) if isinstance(subject, str) else None
     return (normalized(match["corpus"]).casefold(), match["name"]) if match else (None, subject)
 
 
 def _key(subject: Any) -> tuple[str | None, str]:
-    """Return the corpus, or the family of corpora that share subjects, and the key of the name."""
+    """Return the corpus and the key of the name of a subject.
+
+    If several corpora share subjects, the name of their family is returned as corpus.
+    """
     corpus, raw_name = _parts(subject)
     name = visible(str(raw_name)).strip().removeprefix("sub-")
     if match := _NUMBER.fullmatch(name):
@@ -233,9 +240,10 @@ def _key(subject: Any) -> tuple[str | None, str]:
 
 
 def warn_of_similar_names(subjects: Iterable) -> None:
-    """Warn if different names may be spellings of the name of the same subject.
+    """Warn if different names may belong to the same subject, such as "01" and "S1".
 
-    Splits treat different names as different subjects, so this may cause data leakage.
+    Splits treat different names as different subjects, so two names of a subject may cause data
+    leakage.
 
     Parameters
     ----------
@@ -257,15 +265,15 @@ def warn_of_similar_names(subjects: Iterable) -> None:
         by_key.setdefault(_key(subject)[1], []).append(subject)
     similar = []
     for names in by_key.values():
-        # Names of different corpora are not similar.
+        # The same name in different corpora belongs to different subjects.
         pairs = ((a, b) for a in names for b in names if a is not b)
         similar_names = [*dict.fromkeys(repr(a) for a, b in pairs if a in SubjectKeys([b]))]
         similar += [" and ".join(similar_names)] if similar_names else []
     if similar:
         warn_user(
             "Some subject names may belong to the same subject: "
-            f"{format_list(similar, max_items=5)}. They are treated as different subjects, so "
-            "training and test data may contain the same subject. Use the same name in all "
+            f"{format_list(similar, max_items=5)}. These names are treated as different subjects, "
+            "so training and test data may contain the same subject. Use the same name in all "
             "recordings of a subject."
         )
 
@@ -273,8 +281,9 @@ def warn_of_similar_names(subjects: Iterable) -> None:
 def subject_of_path(path: PurePath) -> str:
     """Infer the subject of a recording from its path.
 
-    The subject is the result of :func:`known_subject_of_path` if the layout is known. Otherwise, it
-    is the name of the top-level folder, or the file name if there is no folder.
+    If the layout of folders is known, the result of :func:`known_subject_of_path` is returned.
+    Otherwise, the name of the top-level folder is returned, or the file name without its extension
+    if there is no folder.
 
     Parameters
     ----------
@@ -284,7 +293,7 @@ def subject_of_path(path: PurePath) -> str:
     Returns
     -------
     str
-        Subject.
+        Name of the subject.
 
     Examples
     --------
@@ -303,10 +312,10 @@ def subject_of_path(path: PurePath) -> str:
 
 
 def public_subject(file: str) -> str | None:
-    """Infer the corpus and the subject of a recording from the file name, for public corpora.
+    """Infer the corpus and the subject of a recording of a public corpus from the file name.
 
-    File names of two PhysioNet corpora are recognized: motor imagery and sleep apnea. For other
-    file names, None is returned.
+    The file names of two PhysioNet corpora are recognized: ``physionet_mi`` (motor imagery) and
+    ``ucddb`` (sleep apnea). For all other file names, None is returned.
 
     Examples
     --------
@@ -326,10 +335,10 @@ def known_subject_of_path(path: PurePath) -> str | None:
 
     - BIDS: the label in a folder name ``sub-<label>``, or in the file name if there is no such
       folder. The label ends at the next underscore.
-    - Corpora of Temple University Hospital: ``aaaaaaaa`` in ``aaaaaaaa_s001_t000.edf``, in any
-      folder.
-    - PhysioNet challenges, with one folder per record and one record per subject: ``tr03-0005`` in
-      ``tr03-0005/tr03-0005.hea``.
+    - Corpora of Temple University Hospital: ``aaaaaaaa`` in the file name
+      ``aaaaaaaa_s001_t000.edf``, in any folder.
+    - PhysioNet challenges, with one folder per recording and one recording per subject:
+      ``tr03-0005`` in ``tr03-0005/tr03-0005.hea``.
 
     Parameters
     ----------
@@ -339,7 +348,7 @@ def known_subject_of_path(path: PurePath) -> str | None:
     Returns
     -------
     str | None
-        Subject. None if the layout is unknown.
+        Name of the subject. None if the layout is unknown.
 
     Examples
     --------
@@ -362,7 +371,7 @@ def known_subject_of_path(path: PurePath) -> str | None:
 
 
 def possible_subjects(path: PurePath) -> list[str]:
-    """Return candidates for the subject of a recording from its path, for an unknown layout.
+    """Return possible names of the subject of a recording, inferred from the path.
 
     Parameters
     ----------
@@ -372,9 +381,10 @@ def possible_subjects(path: PurePath) -> list[str]:
     Returns
     -------
     list of str
-        The result of :func:`known_subject_of_path` or :func:`public_subject`, if it is not None.
-        Otherwise the names of the two innermost folders, the file name, and the beginnings of the
-        file name before a space, ``_``, ``-`` or dot.
+        If the layout of folders or the file name is known, only the result of
+        :func:`known_subject_of_path` or :func:`public_subject`. Otherwise, the names of the two
+        innermost folders, the file name without its extension, and all parts of the file name that
+        end before a space, ``_``, ``-`` or dot.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names of columns, and validation, of tables of scores, training losses and predictions."""
+"""Tables of scores, training losses and predictions: names of columns, and validation."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,23 +13,23 @@ from braindecode_pars._common.subjects import normalized
 
 #: Required columns of tables of scores.
 SCORES = [name for name, column in names.SCORES.items() if not column.is_optional]
-#: Columns that are not part of the key of a score: the value, and descriptions of the value.
+#: Columns that are not part of the key of a score: the score itself, and descriptions of the score.
 _FACTS = [name for name, column in names.SCORES.items() if not column.is_key]
 _NUMBERS = [name for name, column in names.SCORES.items() if column.kind is float]
 #: Value of ``subject`` in scores that are computed over the pooled windows of all test subjects.
 POOLED = "all"
 
-#: Optional column of scores: seed of the pretraining, for methods with several pretrainings. NaN
-#: for other methods.
+#: Optional column of scores: seed of the pretraining, for methods that are pretrained with several
+#: seeds. NaN for all other methods.
 PRETRAINING_SEED = "pretraining_seed"
 
-#: Optional columns of scores: amount of labeled data of the test subject.
+#: Optional columns of scores: amount of labeled data of the test subject that a method uses.
 AMOUNTS = ("n_windows", "minutes")
-#: Optional columns of scores: test-subject data of a method, and their amount.
+#: Optional columns of scores: data of the test subject that a method uses, and their amount.
 TEST_SUBJECT_COLUMNS = ("test_subject_data", *AMOUNTS)
 
 
-#: Values of ``test_subject_data`` in scores and models of earlier versions.
+#: Values of ``test_subject_data`` in scores and models of earlier versions -> current values.
 _CURRENT_VALUES: dict[object, str] = {
     "one window at a time": "past unlabeled",
     "unlabelled windows of the test person": "all unlabeled",
@@ -38,15 +38,15 @@ _CURRENT_VALUES: dict[object, str] = {
 
 
 class TestSubjectData(StrEnum):
-    """Data of the test subject that a method uses in addition to the predicted window.
+    """Which data of the test subject a prediction uses besides the predicted window.
 
-    Scores of two methods are comparable if the methods use the same data of the test subject, or if
-    the better method uses less data.
+    Scores of two methods are comparable if both methods use the same data of the test subject, or
+    if the method with the higher score uses less data.
     """
 
     __test__ = False  # pytest must not collect this class
 
-    #: No other data: each window is predicted independently.
+    #: No other data: each window is predicted independently of all other windows of the subject.
     NONE = "none"
     #: Past windows of the test subject, without labels (causal test-time adaptation).
     PAST_UNLABELED = "past unlabeled"
@@ -65,8 +65,8 @@ class TestSubjectData(StrEnum):
 RELATIVE = "train_loss_relative"
 #: Column of the relative held-out loss (1 = chance level).
 HELD_OUT = "valid_loss_relative"
-#: Columns of losses. A joint task has one additional column per subtask, such as
-#: ``train_loss_relative_mae``.
+#: Columns of losses. If several pretext tasks are trained jointly, there is one additional column
+#: for each task, such as ``train_loss_relative_mae``.
 LOSSES = ["train_loss", "valid_loss", RELATIVE]
 
 #: Prefix of the columns of class probabilities in predictions: ``probability_LABEL``.
@@ -78,12 +78,12 @@ SMOOTHED = "smoothed_"
 
 
 def table_of_scores(rows: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> pd.DataFrame:
-    """Create a table of scores from rows. Columns that are in no row are omitted.
+    """Create a table of scores from rows. Columns that do not occur in any row are omitted.
 
     Parameters
     ----------
     rows : sequence of mapping
-        Values by column name.
+        Rows of the table. Each row maps the names of columns to values.
     varied : iterable of str
         Names of additional columns, such as parameters of an ablation.
     """
@@ -102,13 +102,13 @@ def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
     scores : DataFrame
         Scores with the column ``metric``.
     metric : str | None
-        Name of the metric. May be None if the scores have only one metric.
+        Name of the metric. It may be None if there is only one metric in the scores.
 
     Raises
     ------
     ValueError
-        If the scores are empty or do not contain the metric, or if ``metric`` is None and the
-        scores have several metrics.
+        If the scores are empty or do not contain the metric, or if ``metric`` is None and there are
+        several metrics in the scores.
     """
     check_table(scores, "scores", ["metric"])
     metrics = list(dict.fromkeys(scores["metric"]))
@@ -122,7 +122,7 @@ def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
 
 
 def chance_level(rows: pd.DataFrame) -> float | None:
-    """Return the chance level of scores of one metric and dataset; None if it is unknown."""
+    """Return the chance level of the scores of one metric on one dataset; None if unknown."""
     chance_levels = rows["chance"].dropna().unique() if "chance" in rows else np.empty(0)
     if len(chance_levels) == 0 and (metric := names.METRICS.get(rows["metric"].iloc[0])):
         chance_levels = pd.Series(metric.chance_level()).dropna().to_numpy()
@@ -130,19 +130,19 @@ def chance_level(rows: pd.DataFrame) -> float | None:
 
 
 def part_of(column: str) -> str | None:
-    """Return the subtask whose loss is in a column; None for other columns."""
+    """Return the name of the subtask whose relative loss is in a column; None for other columns."""
     prefix = f"{RELATIVE}_"
     return column.removeprefix(prefix) if column.startswith(prefix) else None
 
 
 def loss_columns(columns: Iterable[str]) -> list[str]:
-    """Return the columns of losses, followed by the columns of subtasks that are in ``columns``."""
+    """Return the columns of losses, followed by the loss columns of subtasks in ``columns``."""
     parts = {str(name) for name in columns if part_of(str(name)) is not None}
     return [*LOSSES, *sorted(parts)]
 
 
 def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
-    """Check that a table has the required columns and is not empty.
+    """Check that a table has all required columns, and at least one row.
 
     Raises
     ------
@@ -153,37 +153,47 @@ def check_table(table: pd.DataFrame, name: str, columns: Sequence[str]) -> None:
     if missing:
         columns_text = ", ".join(map(str, table)) or "none"
         raise ValueError(
-            f"{name} lacks the required columns {', '.join(missing)}. Its columns are: "
-            f"{columns_text}."
+            f"{name} lacks the required columns {', '.join(missing)}. The columns of this table "
+            f"are: {columns_text}. Add the missing columns, or pass another table."
         )
     if table.empty:
         raise ValueError(f"{name} is empty. Pass a table with at least one row.")
 
 
 def check_one_value(table: pd.DataFrame, name: str, columns: Iterable[str]) -> None:
-    """Check that columns have a single value, so that rows can be averaged.
+    """Check that each column has only one value, so that the rows can be averaged.
 
     Raises
     ------
     ValueError
-        If a column has several values.
+        If a column has several different values.
     """
     for column in columns:
         if column in table and table[column].nunique() > 1:
             values = ", ".join(map(str, table[column].dropna().unique()))
             raise ValueError(
-                f"{name} contains several values of {column} ({values}), which must not be "
-                f"averaged. Select one value, for example {name}[{name}[{column!r}] == ...]."
+                f"{name} contains several values of {column} ({values}). Rows with different "
+                f"values of {column} must not be averaged. Select one value, for example with "
+                f"{name}[{name}[{column!r}] == ...]."
             )
 
 
 def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
-    """Check that the keys of a table are unique.
+    """Check that no two rows of a table have the same key.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table to check.
+    name : str
+        Name of the table, for the error message.
+    keys : sequence of str
+        Columns whose values together are the key of a row.
 
     Raises
     ------
     ValueError
-        If two rows have the same values in all key columns.
+        If two rows have the same values in all columns in ``keys``.
     """
     rows = table[table.duplicated(keys, keep=False)]
     if len(rows):
@@ -191,29 +201,31 @@ def check_once(table: pd.DataFrame, name: str, keys: Sequence[str]) -> None:
         first = ", ".join(f"{key} {rows[key].iloc[0]}" for key in varied)
         raise ValueError(
             f"{name} contains several rows with the same key: {first}. Remove the duplicate rows, "
-            "for example the rows of a previous run, or add a column that distinguishes the rows, "
+            "for example the rows of a previous run, or add a column in which these rows differ, "
             "such as method or seed."
         )
 
 
 def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Validate scores before averaging or testing, and remove duplicate rows.
+    """Validate scores before they are averaged or tested, and remove duplicate rows.
 
-    Subjects are converted to strings, and missing names of datasets to ``""``. Scores from a file
-    can then be concatenated with the scores of a protocol.
+    Subjects are converted to strings, and missing names of datasets to ``""``, so that scores from
+    a file can be concatenated with scores that were just computed.
 
     Parameters
     ----------
     scores : DataFrame
-        Scores of a protocol.
+        Table of scores, as returned by an evaluation protocol (a function such as
+        ``leave_one_subject_out``).
     columns : sequence of str
         Required columns.
 
     Raises
     ------
     ValueError
-        If a column is missing, there are no rows, or rows with the same key have different values.
-        Also if ``control`` has several values and is not one of ``columns``.
+        If a required column is missing, if there are no rows, or if rows with the same key have
+        different scores. Also if the column ``control`` has several values but is not in
+        ``columns``.
     """
     check_table(scores, "scores", columns)
     rows = with_numbers(_with_current_names(scores), _NUMBERS)
@@ -223,7 +235,7 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
         rows["dataset"] = rows["dataset"].astype(object).fillna("")
     keys = rows.drop(columns=_FACTS, errors="ignore").astype(str)  # the seeds 0 and "0" are equal
     keys = keys.apply(lambda column: column.str.strip())
-    # Values read from a file may differ in the last digit.
+    # Scores are rounded, because scores that were read from a file may differ in the last digit.
     is_first = ~keys.assign(value=rows["value"].round(9)).duplicated()
     rows, keys = rows[is_first], keys[is_first]
     check_once(keys, "scores", [*keys])
@@ -232,7 +244,7 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
 
 
 def _with_current_names(scores: pd.DataFrame) -> pd.DataFrame:
-    # Earlier versions used another column name, other values, and another suffix of methods.
+    # Convert the column name, the values and the suffix of methods that earlier versions used.
     scores = scores.rename(columns={"access": "test_subject_data"})
     if "test_subject_data" in scores:
         scores = scores.assign(
@@ -246,31 +258,32 @@ def _with_current_names(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def numbers_of(name: str, values: Any) -> np.ndarray:
-    """Convert values to an array of floats. Raises a TypeError if this is not possible."""
+    """Convert values to an array of floats, or raise a TypeError if this is not possible."""
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers, got {values!s:.99}.") from None
+        raise TypeError(f"{name} must contain only numbers, got {values!s:.99}.") from None
 
 
 def with_numbers(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
-    """Convert columns of a table to floats. Columns that are missing are ignored."""
+    """Convert columns of a table to floats. Columns that are not in the table are ignored."""
     numeric_columns = {
         name: numbers_of(f"The column {name}", table[name]) for name in columns if name in table
     }
     return table.assign(**numeric_columns)
 
 
-#: Strings that mean an empty cell. "None" and "NA", which pandas reads as missing values, may be
-#: class names.
+#: Strings that mean an empty cell. "None" and "NA" are not included, although pandas reads them as
+#: missing values, because they may be class names.
 EMPTY = re.compile(r"^(n/a|nan|nat|null|<na>|#n/a)?$", re.IGNORECASE)
 
 
 def label_text(value: Any) -> str:
-    """Convert a label to a normalized string; None and NaN become an empty string.
+    """Convert a label to a normalized string.
 
-    The string has a normalized Unicode form, no leading or trailing white space, and no ".0" after
-    an integer.
+    None, NaN and strings that mean an empty cell, such as "N/A", become an empty string. In other
+    strings, the Unicode form is normalized, and leading and trailing white space and ".0" after an
+    integer are removed.
 
     Examples
     --------

@@ -25,19 +25,19 @@ log = logging.getLogger(__name__)
 class WarmupCosine(skorch.callbacks.Callback):
     """Learning rate schedule: linear warm-up, then cosine annealing to zero.
 
-    The learning rate is updated in every step. It depends on the number of completed steps, as a
-    proportion of the steps in ``max_epochs`` epochs. The defaults are the settings of the paper
-    (section 2.5): during the first 100 of 1000 epochs, the learning rate increases from a tenth to
-    the full value.
+    The learning rate is updated in every step. It depends on the number of completed steps divided
+    by the total number of steps in ``max_epochs`` epochs. The defaults are the settings of the
+    paper (section 2.5): during the first 100 of 1000 epochs, the learning rate increases from a
+    tenth of its full value to the full value.
 
     Parameters
     ----------
     warmup : float
-        Proportion of warm-up steps.
+        Proportion of all steps that are warm-up steps, in [0, 1).
     start : float
-        Learning rate of the first step, relative to the full learning rate.
+        Learning rate of the first step, divided by the full learning rate.
     first_epoch : int
-        Number of epochs that were already trained, if the training is resumed.
+        Number of epochs that were already trained, if training is resumed; 0 otherwise.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class WarmupCosine(skorch.callbacks.Callback):
     first_epoch: int = 0
 
     def factor(self, progress: float) -> float:
-        r"""Return the factor of the learning rate after a proportion of all steps.
+        r"""Return the learning rate, divided by its full value, after a proportion of all steps.
 
         With ``warmup`` :math:`w`, ``start`` :math:`s` and ``progress`` :math:`p`, the factor is
 
@@ -73,7 +73,7 @@ class WarmupCosine(skorch.callbacks.Callback):
         Returns
         -------
         float
-            Factor between 0 and 1.
+            Factor in [0, 1] by which the full learning rate is multiplied.
         """
         if progress < self.warmup:
             return self.start + (1 - self.start) * progress / self.warmup
@@ -111,7 +111,8 @@ _IS_WIDGET = tqdm.auto.tqdm.display is not tqdm.std.tqdm.display
 class ProgressBar(tqdm.auto.tqdm):
     """Progress bar of tqdm that writes at most one line per minute to a log file.
 
-    A bar in a terminal redraws its line, which gives hundreds of lines in a file.
+    In a terminal or notebook, the bar is redrawn in place, as usual. In a file, each update would
+    add a line.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ class ProgressBar(tqdm.auto.tqdm):
     _next_line = 0.0
 
     def __init__(self, *arguments: Any, **options: Any):
-        if options.get("file") is None and sys.stderr is None:  # in a service without a terminal
+        if options.get("file") is None and sys.stderr is None:  # for example in a system service
             options["file"] = io.StringIO()
         super().__init__(*arguments, **options)
 
@@ -143,14 +144,18 @@ class ProgressBar(tqdm.auto.tqdm):
         return _IS_WIDGET or getattr(self.fp, "isatty", lambda: False)()
 
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
-        """Draw the bar, or write a line to a log file (once per interval, and if ``pos`` is 0)."""
+        """Draw the bar, or write a line to a log file.
+
+        In a log file, a line is written if ``pos`` is 0, or if a minute has passed since the last
+        line.
+        """
         if self._is_drawn:
             return super().display(msg, pos, **options)
         if pos == 0 or time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + _INTERVAL
             self.fp.write(str(self) + "\n" * (pos != 0))  # tqdm ends the last line
             self.fp.flush()
-        return False  # nothing has to be cleared
+        return False  # tells tqdm that nothing has to be cleared
 
     def clear(self, *arguments: Any, **options: Any) -> None:
         """Clear the bar. Lines in a log file are not cleared."""
@@ -160,19 +165,20 @@ class ProgressBar(tqdm.auto.tqdm):
 
 @dataclass(eq=False, repr=False)
 class ProgressLine(skorch.callbacks.Callback):
-    """Progress bar of a training, with the losses of the last epoch and the remaining time.
+    """Progress bar for training that shows the losses of the last epoch and the remaining time.
 
-    If gradients are accumulated over several batches, the bar advances within a step.
+    The bar advances with every batch. If gradients are accumulated over several batches, it
+    therefore also advances within a step.
 
     Parameters
     ----------
     description : str
         Text before the bar.
     show : dict of str to str | None
-        History entries to show after the bar, and their short names. If None, the training and
-        validation losses are shown.
+        Entries of the training history to show after the bar, with the short name of each entry. If
+        None, the training and validation losses are shown.
     first_epoch : int
-        Number of epochs that were already trained, at which the bar starts.
+        Number of epochs that were already trained, if training is resumed. The bar starts there.
 
     Examples
     --------
@@ -192,10 +198,10 @@ class ProgressLine(skorch.callbacks.Callback):
         self.bar_: Any = None
 
     def on_epoch_begin(self, net: skorch.NeuralNet, dataset_train: Dataset, **kwargs: Any) -> None:
-        # The training set, and thus the number of steps, is not available before.
+        # The training set, and thus the number of steps, is not available in on_train_begin.
         if self.bar_ is None:
             steps = steps_in_epoch(net, dataset_train)
-            # The number of steps is unknown if the training is limited in minutes.
+            # If training is limited in minutes, the number of steps is unknown.
             total = net.max_epochs * steps if net.max_epochs < UNLIMITED else None
             if total is not None:
                 log.info("%s: %d steps in %d epochs.", self.description, total, net.max_epochs)
@@ -219,34 +225,38 @@ class ProgressLine(skorch.callbacks.Callback):
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> None:
         if self.bar_ is not None:
             self.bar_.close()
-        self.bar_ = None  # a bar cannot be pickled
+        self.bar_ = None  # so that the callback can be pickled
 
 
-#: Number of epochs of a training whose length is not limited by the number of epochs.
+#: Value of ``max_epochs`` if the length of training is not limited by the number of epochs.
 UNLIMITED = 10**6
 
-#: Relative loss above which pretraining is considered to be at chance level. The encoder may be
-#: useful nevertheless, for example after PARS without overlap, see docs/results/hands.rst.
+#: Relative loss (1 = chance level) above which pretraining is considered to be at chance level. The
+#: encoder may be useful nevertheless, for example after pretraining with PARS without overlap, see
+#: docs/results/hands.rst.
 AT_CHANCE = 0.98
 
 
 def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
-    """Return the relative loss at the end of pretraining; 0 if there is no loss.
+    """Return the relative loss (1 = chance level) at the end of pretraining; 0 if there is no loss.
 
-    The held-out loss is used if it is known. Otherwise, the training loss is averaged over the last
-    tenth of the epochs, because the loss of a single epoch varies if there are few windows. In
-    these epochs, the learning rate is close to zero.
+    If the held-out loss of the last epoch is known, it is returned. Otherwise, the training loss is
+    averaged over the last tenth of the epochs, in which the learning rate is close to zero. An
+    average is used because with few windows, the loss of a single epoch is noisy.
     """
     if history and tables.HELD_OUT in history[-1]:
         return history[-1][tables.HELD_OUT]
-    # An interrupted epoch has no losses.
+    # If an epoch was interrupted, its row has no losses.
     losses = [row[tables.RELATIVE] for row in history if tables.RELATIVE in row]
     last = losses[-max(1, len(losses) // 10) :]
     return sum(last) / len(last) if last else 0.0
 
 
 def card_losses(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the relative losses of the last epoch for an encoder card; None if unknown."""
+    """Return the relative losses of the last epoch, as stored in the metadata of an encoder.
+
+    Unknown losses are None.
+    """
     last = history[-1] if history else {}
     return dict(
         loss_relative=last.get(tables.RELATIVE), held_out_loss_relative=last.get(tables.HELD_OUT)
@@ -254,7 +264,7 @@ def card_losses(history: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> None:
-    """Warn if pretraining ended at chance level (:data:`AT_CHANCE`), see :func:`loss_at_end`.
+    """Warn if the result of :func:`loss_at_end` is above :data:`AT_CHANCE`.
 
     Parameters
     ----------
@@ -279,9 +289,9 @@ def warn_of_validation(
     losses : sequence of float
         Validation loss of each epoch. If empty, no warning is issued.
     chance : float
-        Validation loss of a constant prediction for all windows.
+        Chance-level validation loss: the loss of predicting the same for all windows.
     constant : str
-        Description of the constant prediction, for the warning.
+        What is predicted for all windows at chance level, for the text of the warning.
     """
     if len(losses) > 1 and losses[0] <= min(losses[1:]):
         finding = Finding("first_epoch_best", dict(n_epochs=len(losses)))
@@ -292,19 +302,19 @@ def warn_of_validation(
 
 
 def steps_in_epoch(net: skorch.NeuralNet, dataset: Dataset) -> int:
-    """Return the number of training steps of a net in one epoch over a dataset."""
+    """Return the number of training steps (batches) of a net in one epoch over a dataset."""
     loader = net.get_iterator(dataset, training=True)
-    # Nets of braindecode wrap the torch DataLoader in a loader without a length.
+    # braindecode wraps the torch DataLoader in a loader that has no length.
     return len(loader if hasattr(loader, "__len__") else loader.loader)
 
 
-#: Parameter groups for ``optimizer__param_groups`` of skorch. Weight decay is applied to the
-#: weights of linear layers, but not to norms, biases and learned tokens.
+#: Parameter groups for ``optimizer__param_groups`` of skorch: biases, normalization layers and
+#: learned tokens are trained without weight decay.
 NO_DECAY = [(pattern, {"weight_decay": 0.0}) for pattern in ("*bias", "*norm*", "*_token")]
 
 
 def history_row(row: Mapping[str, Any]) -> dict[str, float]:
-    """Select the epoch and the losses of a row of a skorch history."""
+    """Return only the epoch and the losses from a row of a skorch history."""
     columns = {"epoch", *tables.loss_columns(row)}
     return {name: value for name, value in row.items() if name in columns}
 
@@ -312,7 +322,8 @@ def history_row(row: Mapping[str, Any]) -> dict[str, float]:
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """Return the training history as a table with one row per epoch.
 
-    The columns are ``phase``, ``epoch``, the losses, and the losses of subtasks.
+    The columns are ``phase``, ``epoch``, the losses, and the losses of the subtasks of a joint
+    task. ``phases`` contains the skorch history of each phase, such as pretraining.
     """
     rows = [
         {**history_row(row), "phase": phase} for phase, history in phases.items() for row in history

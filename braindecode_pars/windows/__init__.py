@@ -1,8 +1,8 @@
 """Windows of EEG with labels and subjects, for scikit-learn and for pretraining.
 
-``table`` defines the class :class:`Windows`, and ``convert`` converts every supported input to it.
-``picking`` picks channels, ``labels`` finds unlabeled windows and holds out validation windows, and
-``examples`` defines the torch datasets.
+The module ``table`` defines the class :class:`Windows`, and ``convert`` converts every supported
+input to :class:`Windows`. ``picking`` picks channels, ``labels`` finds unlabeled windows and holds
+out validation windows, and ``examples`` defines the torch datasets for training.
 """
 
 import braindecode_pars._common.hosts  # noqa: F401

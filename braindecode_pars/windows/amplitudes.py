@@ -1,6 +1,6 @@
 """Check the amplitudes of windows: implausible values, flat channels, and unit mismatches.
 
-The checks read a limited number of windows, evenly spaced over the data.
+Each check reads only a limited number of windows, which are evenly spaced over the data.
 """
 
 import math
@@ -18,24 +18,25 @@ from braindecode_pars._common.findings import Finding
 from braindecode_pars.windows.preprocessing import agreed
 from braindecode_pars.windows.table import Windows
 
-#: Minimum plausible standard deviation of a channel within a window. EEG has about 1e-6 to 1e-3 in
-#: volts. Below the minimum, instance normalization removes the signal.
+#: Minimum plausible standard deviation of a channel within a window. In volts, EEG has a standard
+#: deviation of about 1e-6 to 1e-3. Below this minimum, instance normalization removes the signal.
 LOWEST = 1e-9
-#: Maximum plausible standard deviation of a channel within a window. EEG has 1 to 1000 in
-#: microvolts. Standardized signals (1) are within the range, too.
+#: Maximum plausible standard deviation of a channel within a window. In microvolts, EEG has a
+#: standard deviation of about 1 to 1000. Standardized signals (standard deviation 1) are also
+#: within the plausible range.
 HIGHEST = 1e6
-#: Maximum absolute mean of a channel within a window, in standard deviations.
+#: Maximum accepted absolute mean of a channel within a window, in standard deviations.
 LARGEST_OFFSET = 1e3
-#: Proportion of windows with implausible amplitudes that is accepted: electrodes may be off
-#: temporarily.
+#: Proportion of windows with implausible amplitudes from which a finding is reported. A smaller
+#: proportion is accepted, because electrodes may be off temporarily.
 MAX_IMPLAUSIBLE = 0.05
 
 #: Maximum number of windows whose amplitude is checked.
 N_WINDOWS = 32
 #: Typical standard deviation of EEG, in volts.
 _TYPICAL_AMPLITUDE = 2e-5
-#: Minimum and maximum plausible median of the standard deviations, in volts. Used if the unit of
-#: the windows is known.
+#: Minimum and maximum plausible value of the median standard deviation, in volts. Used if the unit
+#: of the windows is known.
 PLAUSIBLE_VOLTS = (1e-7, 2e-3)
 
 
@@ -47,15 +48,15 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
     windows : iterable of ndarray, shape (n_chans, n_times)
         Windows to check. Flat channels are ignored.
     scale : float | None
-        Factor from volts to the unit of the windows. If None, the unit is unknown.
+        Factor that converts volts to the unit of the windows. If None, the unit is unknown.
 
     Returns
     -------
     Finding | None
-        None if the amplitudes are plausible.
+        The finding; None if amplitudes and offsets are plausible.
     """
-    # Medians over the channels that are not flat: the standard deviation, and the absolute mean
-    # divided by it.
+    # For each window, medians over the channels that are not flat: the standard deviation, and the
+    # absolute mean divided by the standard deviation.
     statistics = []
     for window in windows:
         window = np.asarray(window, dtype=float)
@@ -63,7 +64,7 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
         if varies.any():
             deviation, mean = window[varies].std(axis=1), window[varies].mean(axis=1)
             statistics.append((np.median(deviation), np.median(np.abs(mean) / deviation)))
-        else:  # constant: a signal on this offset may be lost in single precision
+        else:  # all channels are flat: single precision may have removed a signal on an offset
             statistics.append((math.nan, math.inf if window.any() else math.nan))
     columns = np.array(statistics).reshape(-1, 2).T
     deviations, offsets = (column[~np.isnan(column)] for column in columns)
@@ -87,15 +88,15 @@ def _problem_in_volts(amplitude: float) -> Finding | None:
     return None if is_plausible else Finding("implausible_volts", dict(volts=amplitude))
 
 
-#: Maximum standard deviation of a flat channel, relative to the largest standard deviation in the
-#: window. It is not zero, because filtering a constant leaves rounding errors.
+#: Maximum standard deviation of a flat channel, relative to the largest standard deviation of any
+#: channel in the window. It is above zero, because filtering a constant leaves rounding errors.
 _MAX_FLAT_DEVIATION = 1e-9
-#: Minimum proportion of windows with flat channels for a warning.
+#: Proportion of windows with flat channels from which a warning is issued.
 _MIN_FLAT_PROPORTION = 0.25
 
 
 def flat_channels(windows: np.ndarray) -> np.ndarray:
-    """Return which channels are flat, that is, constant within a window.
+    """Return which channels of each window are flat, that is, constant within the window.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def flat_channels(windows: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of bool, shape (..., n_chans)
-        True for flat channels: zeros, and other constants.
+        True for flat channels: channels that are zero or another constant in the whole window.
 
     Examples
     --------
@@ -136,9 +137,10 @@ def warn_of_flat_channels(is_flat: Mapping[int, np.ndarray]) -> None:
 
 
 def warn_of_amplitudes(windows: Windows) -> None:
-    """Warn of implausible amplitudes and of flat channels in at most 32 windows.
+    """Check the amplitudes of at most 32 windows, and warn if they are implausible.
 
-    The amplitudes of a SignalStore are not checked, because they were checked when it was written.
+    In windows of a SignalStore (recordings stored on disk by this package), only flat channels are
+    checked, because amplitudes were checked when the store was written.
 
     Warns
     -----
@@ -158,10 +160,10 @@ def warn_of_amplitudes(windows: Windows) -> None:
 
 #: Maximum number of windows from which the range of amplitudes is estimated.
 N_WINDOWS_IN_RANGE = 256
-#: Percentiles of the amplitudes that are the lower and upper end of the range.
+#: Percentiles of the amplitudes at the lower and upper end of an :class:`AmplitudeRange`.
 _PERCENTILES = (5, 95)
-#: Minimum factor between two ranges of amplitudes for a warning. Subjects and amplifiers differ by
-#: a factor of about three.
+#: Minimum factor between two ranges of amplitudes for a warning. It is larger than three, because
+#: amplitudes of different subjects and amplifiers differ by a factor of about three.
 MIN_MISMATCH_FACTOR = 5.0
 
 
@@ -174,7 +176,7 @@ class AmplitudeRange:
     Attributes
     ----------
     low, high : float
-        5th and 95th percentile over windows and channels.
+        5th and 95th percentile of the amplitudes over windows and channels.
 
     Examples
     --------
@@ -187,14 +189,14 @@ class AmplitudeRange:
     high: float
 
     def times_outside(self, amplitude: float) -> float:
-        """Return the factor by which an amplitude is outside the range; 1 if it is inside."""
+        """Return the factor between an amplitude and the nearest end of the range; 1 if inside."""
         if amplitude <= 0:
             return float("inf")
         return max(1.0, amplitude / self.high, self.low / amplitude)
 
 
 def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRange | None:
-    """Estimate the range of the amplitudes from at most 256 evenly spaced windows.
+    """Estimate the range of channel amplitudes from at most 256 evenly spaced windows.
 
     Parameters
     ----------
@@ -238,9 +240,10 @@ def log_amplitudes_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
     Returns
     -------
     ndarray, shape (1, n_chans) or (2, n_chans)
-        Log amplitudes, NaN for flat channels. First row: from the signals as they are. Second row:
-        after subtracting the median over channels, so that the values do not depend on the
-        reference. (An average reference would spread a channel with a wrong unit to all channels.)
+        Log amplitudes; NaN for flat channels. The first row is computed from the unchanged signals.
+        The second row is computed after subtracting the median over channels, so that it does not
+        depend on the reference. (With an average reference instead, a channel with a wrong unit
+        would affect the signals of all channels.)
     """
     window = window.astype(float)
     rows = np.stack([window, window - np.median(window, axis=0)]) if both else window[None]
@@ -254,8 +257,8 @@ _RECORDING_FACTOR = 20.0
 #: A channel is an outlier if its amplitude differs from the median of the channels of its recording
 #: by more than this factor.
 _CHANNEL_FACTOR = 30.0
-#: Entry of a dataset description: names of channels that are flat or clipped in a large part of the
-#: recording, separated by commas.
+#: Key in the description of a recording. The entry contains the names of the channels that are flat
+#: or clipped in a large part of the recording, separated by commas.
 FLAT_CLIPPED_CHANNELS = "flat_clipped_channels"
 
 
@@ -267,10 +270,16 @@ def find_outlier_recordings(
     Parameters
     ----------
     log_amplitudes : Series
-        Decimal logarithm of the amplitude of each recording; minus infinity for a flat recording.
+        Decimal logarithm of the amplitude of each recording; minus infinity if all channels of the
+        recording are flat.
     factor : float
-        Maximum accepted factor between a recording and the median of the recordings that are not
-        flat.
+        Maximum accepted factor between the amplitude of a recording and the median amplitude of
+        all recordings that are not flat.
+
+    Returns
+    -------
+    pandas.Index
+        Labels of the outlier recordings.
 
     Examples
     --------
@@ -283,17 +292,17 @@ def find_outlier_recordings(
 
 
 def _is_outlier(log_amplitudes: np.ndarray, factor: float) -> np.ndarray:
-    """Return which amplitudes differ from the median of finite values by more than a factor."""
+    """Return which amplitudes differ from the median of all finite amplitudes by over a factor."""
     median = _median(log_amplitudes[np.isfinite(log_amplitudes)])
     return np.abs(log_amplitudes - median) > np.log10(factor)
 
 
 def _median(values: np.ndarray, axis: int = 0) -> np.ndarray:
-    """Return the medians without NaN; NaN if there are no other values."""
-    if values.size and not np.isnan(values).any():  # faster
+    """Return medians, ignoring NaN; NaN if all values are NaN."""
+    if values.size and not np.isnan(values).any():  # np.median is faster than np.nanmedian
         return np.median(values, axis=axis)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # only NaN
+        warnings.simplefilter("ignore", RuntimeWarning)  # issued if all values are NaN
         return np.nanmedian(values, axis=axis)
 
 
@@ -308,10 +317,18 @@ def find_outlier_channels(
         Result of :func:`log_amplitudes_of` for some windows of the recording.
     ch_names : sequence of str
         Names of the channels. If empty, channels are named "row 0", "row 1", ...
+
+    Returns
+    -------
+    log_amplitude : float
+        Decimal logarithm of the median amplitude of the recording.
+    outliers : list of str
+        Names of the channels whose amplitude differs from the median of all channels by more than
+        a factor of 30.
     """
     recorded, referenced = np.stack(log_amplitudes, axis=1)
     log_amplitude = float(_median(_median(recorded, axis=1)))
-    if log_amplitude < np.log10(LOWEST):  # channels then differ by the rounding in the file
+    if log_amplitude < np.log10(LOWEST):  # differences between channels are then rounding errors
         return log_amplitude, []
     is_flat = np.isnan(recorded)
     recorded = np.where(is_flat, -np.inf, recorded)[~is_flat.all(axis=1)]
@@ -324,13 +341,16 @@ def find_outlier_channels(
 
 
 def outlier_finding(recordings: list[str], n_recordings: int) -> Finding:
-    """Return a finding that names the recordings with outlying amplitudes."""
+    """Return the finding about ``recordings``, whose amplitudes are outliers."""
     values = dict(recordings=recordings, n_recordings=n_recordings, factor=_RECORDING_FACTOR)
     return Finding("outlier_recordings", values)
 
 
 def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Finding:
-    """Return a finding that names the channels with outlying amplitudes of each recording."""
+    """Return the finding about outlier channels.
+
+    ``channels`` contains pairs of the name of a recording and the names of its outlier channels.
+    """
     texts = [f"{format_list(names)} of {recording}" for recording, names in channels]
     return Finding("outlier_channels", dict(channels=texts, factor=_CHANNEL_FACTOR))
 
@@ -338,7 +358,7 @@ def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Findi
 def warn_of_amplitude_outliers(
     windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None = None
 ) -> None:
-    """Warn of the findings of :func:`find_outliers`."""
+    """Issue the findings of :func:`find_outliers` as warnings."""
     for finding in find_outliers(windows, log_amplitudes):
         findings.warn(finding)
 
@@ -353,16 +373,17 @@ def find_outliers(
     windows : Windows
         Windows of one or more recordings.
     log_amplitudes : mapping of int to ndarray | None
-        Result of :func:`log_amplitudes_of` for windows that were read already, by the index of the
+        Result of :func:`log_amplitudes_of` for windows that were already read, by the index of the
         window. If None, five windows per recording are read.
 
     Yields
     ------
     Finding
-        If the amplitude of a recording differs from the median of all recordings by a factor of
-        more than 20. Also if the amplitude of a channel differs from the median of the channels of
-        its recording by a factor of more than 30. Also if a channel is flat in the windows, or was
-        flat or clipped in the file.
+        One finding for each of these problems: The unit is known, but the amplitude in volts is
+        implausible for EEG (only if ``log_amplitudes`` is None). The amplitude of a recording
+        differs from the median of all recordings by more than a factor of 20. The amplitude of a
+        channel differs from the median of the channels of its recording by more than a factor of
+        30, or the channel is flat in the windows, or was flat or clipped in the file.
     """
     is_fit = log_amplitudes is not None
     recordings = windows.table["recording"].to_numpy()
@@ -392,7 +413,7 @@ def find_outliers(
     scale = agreed(windows.recordings["preprocessing"]).scale
     varying = table[np.isfinite(table)]
     volts = 10 ** varying.median() / scale if scale and len(varying) else _TYPICAL_AMPLITUDE
-    # fit issues this warning separately.
+    # fit issues the warning about implausible amplitudes separately.
     if not is_fit and (problem := _problem_in_volts(volts)):
         yield problem
     if len(outlier_recordings := find_outlier_recordings(table)):
@@ -402,22 +423,22 @@ def find_outliers(
 
 
 def warn_of_unit_mismatch(windows: Windows, training_range: AmplitudeRange | None) -> None:
-    """Warn if the amplitudes of arrays are far outside the range of the training data.
+    """Warn if the amplitudes of an array are far outside the range of the training data.
 
-    Only arrays are checked. Datasets and recordings are in volts, and would have to be read twice.
+    Only arrays are checked. Datasets and recordings are in volts and would have to be read twice.
 
     Parameters
     ----------
     windows : Windows
         Windows to predict.
     training_range : AmplitudeRange | None
-        Range of the training data. If None, nothing is checked.
+        Range of the amplitudes of the training data. If None, nothing is checked.
 
     Warns
     -----
     UserWarning
-        If the range of the windows and the range of the training data are separated by a factor of
-        five or more.
+        If the amplitude ranges of the windows and of the training data do not overlap, and are
+        separated by a factor of five or more.
     """
     are_arrays = all(
         isinstance(getattr(reader, "source", None), np.ndarray)

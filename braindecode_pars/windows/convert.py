@@ -1,4 +1,4 @@
-"""Convert every supported input to Windows, without reading samples.
+"""Convert every supported input to :class:`Windows`, without reading samples.
 
 Channels, preprocessing and class names are taken from the metadata of MNE and braindecode.
 """
@@ -52,36 +52,38 @@ def as_windows(
         - a list of datasets, Windows or Epochs, which are concatenated;
         - a list of windows, or of tuples whose first element is a window;
         - an array or a tensor of shape (n_windows, n_chans, n_times);
-        - a SignalStore or its windows.
+        - a SignalStore (continuous recordings stored on disk), or the windows of a SignalStore.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
-        Labels and subjects, which replace the labels and subjects of ``X``. If None, they are taken
-        from ``X``. For an mne.Epochs, the labels are the event codes, and the subjects are the
-        column ``subject`` of the metadata, if this column exists.
+        Labels and subjects, which replace the labels and subjects of ``X``. If None, the labels and
+        subjects of ``X`` are used. In an mne.Epochs, the labels are the event codes, and the
+        subjects are the column ``subject`` of the metadata, if this column exists.
     sfreq : float | None
         Sampling rate in Hz. Only needed if the input does not contain the sampling rate.
     n_times : int | None
-        Number of samples per window. Only for a SignalStore, which is cut into windows for
-        pretraining; its validation and test subjects are excluded.
+        Number of samples per window. Only used for a SignalStore, which is cut into windows for
+        pretraining. The validation and test subjects of the store are then excluded.
 
     Returns
     -------
     Windows
-        The windows, with labels, subjects and metadata if they are known.
+        The windows, with those labels, subjects and metadata that are known.
 
     Raises
     ------
     TypeError
         If the type of ``X`` is not supported.
     ValueError
-        If lengths differ, if recordings have different sampling rates, if ``sfreq`` differs from
-        the sampling rate of the data, or if ``X`` is a SignalStore and ``n_times`` is None.
+        If the length of ``y`` or ``groups`` differs from the number of windows, if recordings have
+        different sampling rates, if ``sfreq`` differs from the sampling rate of the data, or if
+        ``X`` is a SignalStore and ``n_times`` is None.
     """
     if is_continuous(X):
         if n_times is None:
             raise ValueError(
-                f"X is a {type(X).__name__}, which contains continuous signals. Pass n_times if "
-                "the function has this argument, or cut X into windows of n_times samples, for "
-                "example with store.windows(n_times)."
+                f"X is a {type(X).__name__}, which contains continuous signals, but windows are "
+                "required. Cut X into windows of n_times samples, for example with "
+                "store.windows(n_times). If you called a function with the argument n_times, you "
+                "can pass n_times instead."
             )
         X = X.without_held_out().windows(n_times)
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
@@ -94,9 +96,9 @@ def as_windows(
     if y is not None:
         labels, names = _column(y, len(windows), "y"), windows.label_names
         if names is not None and windows.y is not None:
-            # Keep the class names only if y agrees with the labels of the dataset in all windows
-            # whose label in y has a name. In other windows, the labels may differ: y may mark
-            # windows as unlabeled.
+            # The class names are kept only if y agrees with the labels of the dataset in all
+            # windows whose label in y has a name. In all other windows, y may differ from the
+            # labels of the dataset, for example because y marks the windows as unlabeled.
             named_labels = [*names.values()]
             pairs = zip(windows.y.tolist(), labels.tolist(), strict=True)
             names = names if all(old == new for old, new in pairs if new in named_labels) else None
@@ -107,12 +109,12 @@ def as_windows(
 
 
 def windows_of(recordings: list[dict[str, Any]], **columns: np.ndarray) -> Windows:
-    """Create Windows from one dict per recording, and columns of the table of windows."""
+    """Create Windows from one dict per recording, and the columns of the table of windows."""
     return _table(_part(recordings, columns))
 
 
 def is_continuous(X: Any) -> bool:
-    """Whether an input, such as a SignalStore, must be cut into windows first."""
+    """Whether an input contains continuous signals to be cut into windows, as a SignalStore."""
     return callable(getattr(X, "windows", None))
 
 
@@ -120,7 +122,7 @@ def is_continuous(X: Any) -> bool:
 
 
 class _Part(NamedTuple):
-    """Recordings of one input, with their windows.
+    """Recordings and windows of one input, before they are converted to the two tables.
 
     Attributes
     ----------
@@ -137,9 +139,9 @@ class _Part(NamedTuple):
     names: Mapping[str, Any] | None = None
 
 
-#: Columns of the two tables, which metadata of the same name do not replace.
+#: Columns of the two tables. Metadata columns with these names do not replace them.
 _COLUMNS = {"recording", "item", "start", "stop", "label", "subject", "split"}
-#: Metadata of braindecode that are stored under another name.
+#: Metadata columns of braindecode that are stored under a different name.
 _RENAMED = {"i_start_in_trial", "i_stop_in_trial", "target"}
 
 
@@ -149,10 +151,11 @@ def _part(
     metadata: pd.DataFrame | None = None,
     names: Mapping[str, Any] | None = None,
 ) -> _Part:
-    """Return recordings with their windows.
+    """Create a _Part from recordings, columns of the table of windows, and metadata.
 
-    By default, all windows belong to the first recording, and their start and stop are unknown;
-    ``columns`` override this. Metadata that are not stored elsewhere become additional columns.
+    Without the columns ``recording``, ``start`` and ``stop``, all windows belong to the first
+    recording, and their start and stop are unknown. Metadata that are not stored elsewhere become
+    additional columns.
     """
     n = len(columns["item"])
     unknown = np.full(n, -1)
@@ -163,9 +166,12 @@ def _part(
 
 
 def _items_of(X: Any, columns: Mapping[str, np.ndarray]) -> _Part:
-    """Return the windows ``X[0]``, ``X[1]``, ... of an input without metadata."""
+    """Return a _Part with the windows ``X[0]``, ``X[1]``, ... of an input without metadata."""
     if isinstance(X, np.ndarray) and X.ndim != 3:
-        raise ValueError(f"X has shape {X.shape}, expected (n_windows, n_chans, n_times).")
+        raise ValueError(
+            f"X has shape {X.shape}, but must have shape (n_windows, n_chans, n_times). To pass a "
+            "single window, use X[np.newaxis]."
+        )
     return _part([dict(reader=ItemReader(X))], {"item": np.arange(len(X)), **columns})
 
 
@@ -184,8 +190,8 @@ def _part_of(X: Any) -> _Part:
             return _read_recording(X)
         case RawDataset() | mne.io.BaseRaw():
             raise TypeError(
-                "X contains continuous recordings, expected windows. Cut the recordings into "
-                "windows first, for example with mne.make_fixed_length_epochs or "
+                "X contains continuous recordings, but windows are expected. Cut the recordings "
+                "into windows first, for example with mne.make_fixed_length_epochs or "
                 "braindecode.preprocessing.create_fixed_length_windows."
             )
         case SliceDataset() | Subset():
@@ -197,9 +203,9 @@ def _part_of(X: Any) -> _Part:
         case Dataset() if hasattr(X, "__len__"):
             return _items_of(X, {})
     raise TypeError(
-        f"X is a {type(X).__name__}. Pass a braindecode windows dataset, the X returned by "
-        "as_sklearn, a list of windows, an mne.Epochs, an array of shape (n_windows, n_chans, "
-        "n_times), or the result of SignalStore.windows(n_times)."
+        f"X is a {type(X).__name__}, which is not supported. Pass a braindecode windows dataset, "
+        "the X returned by as_sklearn, a list of windows, an mne.Epochs, an array of shape "
+        "(n_windows, n_chans, n_times), or the result of SignalStore.windows(n_times)."
     )
 
 
@@ -243,7 +249,8 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     description = {} if (stored_description := X.description) is None else stored_description
     corpus = description.get("corpus")
     has_labels = X.targets_from == "metadata"
-    # Other targets are read by braindecode from channels of type "misc", which are not signals.
+    # If targets are not in the metadata, braindecode reads them from channels of type "misc".
+    # These channels are not signals.
     misc = mne.io.constants.FIFF.FIFFV_MISC_CH
     signals = [ch for ch in info["chs"] if has_labels or ch["kind"] != misc]
     recording = {name: description.get(name) for name in ("subject", "session", "split")} | dict(
@@ -257,8 +264,8 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
     columns = dict(item=items, start=start, stop=stop)
     if not has_labels:
         return _part([recording], columns, X.metadata)
-    # braindecode stores the arguments of the functions that created the windows. The last mapping
-    # was used for the labels.
+    # braindecode stores the arguments of the functions that created the windows. The last argument
+    # "mapping" is the mapping of names to the current labels.
     cuts = reversed(getattr(X, "window_kwargs", None) or [])
     mappings = (arguments.get("mapping") for _, arguments in cuts)
     mapping = next((m for m in mappings if isinstance(m, Mapping) and m), {})
@@ -268,8 +275,8 @@ def _read_recording(X: EEGWindowsDataset | WindowsDataset) -> _Part:
 
 def _read_concat(X: ConcatDataset) -> _Part:
     part = _joined([_part_of(dataset) for dataset in X.datasets])
-    # braindecode applies a target_transform when it reads a window. Here it is applied to the
-    # labels.
+    # braindecode applies target_transform when it reads a window. The labels in the table are read
+    # without their windows, so target_transform is applied here.
     change = getattr(X, "target_transform", None)
     if change is not None and "label" in part.columns:
         original_labels = part.columns["label"].tolist()
@@ -283,8 +290,8 @@ def _read_subset(X: SliceDataset | Subset) -> _Part:
     indices = np.asarray(X.indices_ if isinstance(X, SliceDataset) else X.indices)
     if len(indices) and indices.dtype.kind not in "iu":
         raise ValueError(
-            f"The indices of the subset have dtype {indices.dtype}, expected integers. To select "
-            "windows with a boolean mask, pass np.flatnonzero(mask)."
+            f"The indices of the subset have dtype {indices.dtype}, but must be integers. To "
+            "select windows with a boolean mask, pass np.flatnonzero(mask) as indices."
         )
     chosen = {name: values[indices.astype(int)] for name, values in part.columns.items()}
     part = part._replace(columns=chosen)
@@ -292,7 +299,7 @@ def _read_subset(X: SliceDataset | Subset) -> _Part:
 
 
 def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
-    """Read windows through the dataset if its class overrides ``__getitem__``."""
+    """Read windows with ``X[i]`` if the class of ``X`` overrides ``__getitem__``."""
     if type(X).__getitem__ in unchanged:
         return part
     recordings = [recording | {"reader": ItemReader(X)} for recording in part.recordings]
@@ -301,10 +308,10 @@ def _as_changed_by(X: Dataset, part: _Part, *unchanged: Any) -> _Part:
 
 
 def _read_list(X: Sequence) -> _Part:
-    """Return the windows of a list. The type of the first item decides how the list is read."""
+    """Return the windows of a list. The type of the first item determines how the list is read."""
     first: Any = X[0] if len(X) else None
     if isinstance(first, mne.BaseEpochs | mne.io.BaseRaw | Dataset | Windows):
-        # Indexing of Epochs by scikit-learn gives a list of Epochs.
+        # When scikit-learn indexes Epochs, the result is a list of Epochs.
         return _joined([_part_of(item) for item in X])
     # Tuples (window, label, ...), as returned by the datasets of braindecode.
     is_labeled = isinstance(first, tuple) and len(first) > 1
@@ -315,7 +322,7 @@ def _read_list(X: Sequence) -> _Part:
 
 
 def _joined(parts: list[_Part]) -> _Part:
-    """Concatenate parts. If a part lacks a column, its windows get None in this column."""
+    """Concatenate parts. If a column is missing in a part, it is None for the part's windows."""
     if len(parts) == 1:
         return parts[0]
     lengths = [len(part.columns["item"]) for part in parts]
@@ -335,7 +342,7 @@ def _joined(parts: list[_Part]) -> _Part:
     return _Part(recordings, columns, joined_labels_by_name(part.names for part in parts))
 
 
-#: Row of a recording without metadata.
+#: Row in the table of recordings for a recording without metadata.
 _UNKNOWN: dict[str, Any] = {
     **dict.fromkeys(("corpus", "subject", "session", "split", "sfreq")),
     **dict(preprocessing=Preprocessing(), channels=Montage(), base=0),
@@ -368,8 +375,8 @@ def _table(part: _Part) -> Windows:
     if not all(checks.is_same_rate(rate, counts.index[0]) for rate in counts.index):
         rates = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())
         raise ValueError(
-            f"The recordings have different sampling rates: {rates}, with the number of recordings "
-            "in parentheses. Resample the recordings to a common rate before creating windows."
+            f"The recordings have different sampling rates: {rates} (number of recordings in "
+            "parentheses). Resample all recordings to the same rate before creating windows."
         )
     columns = {**part.columns, "recording": numbers}
     labels = columns.pop("label", None)
@@ -381,12 +388,12 @@ def _table(part: _Part) -> Windows:
 
 
 def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
-    """Convert labels or subjects to an array, and check that it has one entry per window."""
+    """Convert labels or subjects to an array, and check that there is one entry per window."""
     is_list = isinstance(values, Sequence) and not isinstance(values, str)
     if not is_list and not hasattr(values, "__array__"):  # for example a dict
         raise ValueError(
-            f"{name} must be an array or a list with one entry per window ({n_windows}), got "
-            f"{values!r}."
+            f"{name} must be an array or a list with one entry for each of the {n_windows} "
+            f"windows, got {values!r}."
         )
     values = as_column(values)
     if values.shape == (n_windows, 1):
@@ -400,7 +407,7 @@ def _column(values: Any, n_windows: int, name: str) -> np.ndarray:
 
 
 def subject_column(groups: Any, n_windows: int) -> np.ndarray:
-    """Return the subject of each window, shape (n_windows,), with normalized Unicode names.
+    """Convert ``groups`` to an array with the subject of each window, with normalized Unicode.
 
     Raises
     ------
@@ -410,19 +417,22 @@ def subject_column(groups: Any, n_windows: int) -> np.ndarray:
     column = _column(groups, n_windows, "groups")
     if not (known := is_name(column)).all():
         raise ValueError(
-            f"groups contains no subject (None, NaN or an empty name) for {(~known).sum()} of "
-            f"{n_windows} windows. Pass the subject of every window."
+            f"groups must contain the subject of every window, but is None, NaN or an empty name "
+            f"for {(~known).sum()} of {n_windows} windows. Add the missing subjects, or omit "
+            "windows without a subject."
         )
     return as_column([*map(subjects.normalized, column.tolist())])
 
 
 def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Merge the class names of several recordings. A recording may contain only some classes.
+    """Merge the mappings of class names to labels of several recordings.
+
+    A recording may contain only some of the classes.
 
     Warns
     -----
     UserWarning
-        If a name has different labels in different recordings. None is then returned.
+        If a name has different labels in different recordings. In this case, None is returned.
     """
     joined: dict[str, Any] = {}
     for part in parts:

@@ -1,8 +1,9 @@
 """Find duplicate recordings and shared samples from signals, regardless of names and labels.
 
-Duplicate recordings may differ by rounding (two file formats), or by filters and reference (raw and
-preprocessed versions). Therefore, signals are compared by their correlation. Windows share samples
-if a part of their samples is equal except for a factor and an offset.
+Duplicate recordings may differ by rounding errors (the same signals in two file formats), or by
+filters and reference (a raw and a preprocessed version). Therefore, two recordings are compared by
+the correlation of their signals. Two windows share samples if some of their samples are equal up to
+a constant factor and an offset.
 """
 
 from collections import Counter, defaultdict
@@ -22,51 +23,54 @@ N_WINDOWS = 4
 N_CHANNELS = 4
 #: Maximum number of bins per channel that are compared.
 N_BINS = 256
-#: Duration of a bin in seconds. The mean over a bin contains no line noise (50 or 60 Hz), which
-#: would make all recordings of a laboratory similar.
+#: Duration of a bin in seconds. Averaging over a bin removes line noise (50 or 60 Hz). Otherwise,
+#: line noise would make all recordings of a laboratory similar.
 BIN_SECONDS = 0.1
 #: Minimum number of bins per window. The bins of short windows are shorter than BIN_SECONDS.
 MIN_BINS = 32
-#: Minimum number of channels for re-referencing windows to the median of the channels.
+#: Minimum number of channels for re-referencing windows to the median over channels.
 MANY_CHANNELS = 8
-#: Minimum absolute correlation of duplicates.
+#: Minimum absolute correlation between duplicate recordings.
 MIN_CORRELATION = 0.5
-#: Minimum correlation of duplicates in standard errors, which is decisive if there are few values.
+#: Minimum correlation between duplicate recordings, in standard errors. With only a few values,
+#: this minimum is higher than ``MIN_CORRELATION``.
 STANDARD_ERRORS = 6.0
-#: Proportion of the values that are counted as independent. Adjacent values are correlated.
+#: Proportion of the values that are counted as independent, because adjacent values are correlated.
 INDEPENDENT = 0.25
-#: Maximum change between adjacent bins, in medians of the absolute changes. Larger changes are
-#: clipped, because artifacts at the same time in all recordings, such as stimulation pulses, do not
-#: indicate duplicates.
+#: Maximum change between adjacent bins, in multiples of the median absolute change. Larger changes
+#: are clipped, because artifacts that occur at the same time in all recordings, such as stimulation
+#: pulses, do not indicate duplicates.
 MAX_CHANGE = 5.0
-#: Maximum spectral magnitude of a frequency, in medians of the magnitudes. Larger magnitudes are
-#: clipped, because rhythms that are phase-locked to a stimulus do not indicate duplicates.
+#: Maximum spectral magnitude at a frequency, in multiples of the median magnitude. Larger
+#: magnitudes are clipped, because rhythms that are phase-locked to a stimulus do not indicate
+#: duplicates.
 MAX_SIZE = 3.0
-#: Minimum norm of the clipped spectrum relative to the spectrum. Channels below it, such as
-#: noise-free rhythms, are not compared.
+#: Minimum norm of the clipped spectrum, relative to the norm of the unclipped spectrum. Channels
+#: below this minimum, such as a rhythm without noise, are not compared.
 MIN_REST = 0.05
-#: Maximum range of a flat channel, relative to its largest absolute value. It is not zero because
-#: of rounding errors.
+#: Maximum range of a flat channel, relative to the largest absolute value of the channel. It is
+#: above zero because of rounding errors.
 FLAT = 1e-9
-#: Number of recordings per block in the comparison with all recordings.
+#: Number of recordings that are compared with all recordings at once.
 BLOCK = 256
 #: Number of changes between adjacent samples in a segment that is compared at any shift.
 N_CHANGES = 64
 #: Number of random projections of a segment.
 N_PROJECTIONS = 8
-#: Change in a segment that is a step or a pulse, in medians of the absolute changes.
+#: Minimum change that is considered a step or a pulse, in multiples of the median absolute change
+#: in the segment.
 MAX_STEP = 20.0
-#: Maximum distance of the normalized projections of segments with the same samples.
+#: Maximum distance between the normalized projections of two segments with the same samples.
 MAX_DISTANCE = 0.01
 #: Maximum difference between the samples that two windows share, as a fraction of the changes
-#: between samples. It is not zero because of rounding errors.
+#: between adjacent samples. It is above zero because of rounding errors.
 MAX_DIFFERENCE = 0.002
 
 
 def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     """Find pairs of duplicate recordings.
 
-    At most four windows per recording are read, at positions that are the same in all recordings.
+    At most four windows per recording are read, at the same positions (times) in all recordings.
     Two recordings are duplicates if their windows are correlated at more than half of the positions
     at which both recordings have a window.
 
@@ -78,7 +82,8 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     Returns
     -------
     list of (int, int)
-        Pairs of rows of ``windows.recordings``. The first row is smaller than the second row.
+        Pairs of duplicate recordings, as row indices of ``windows.recordings``. In each pair, the
+        first index is smaller than the second index.
 
     Examples
     --------
@@ -104,9 +109,10 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
 
 
 def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
-    """Find test windows that contain samples of training windows, at any shift.
+    """Find test windows that contain samples of training windows.
 
-    All windows are read. Windows of fewer than 65 samples are not compared.
+    The shared samples may be at different positions in the two windows. All windows are read.
+    Windows with fewer than 65 samples are not compared.
 
     Parameters
     ----------
@@ -118,18 +124,20 @@ def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
     Returns
     -------
     set of int
-        Rows of test windows with shared samples.
+        Row indices of the test windows that contain samples of training windows.
 
     Notes
     -----
-    A weighted sum of the channels is compared. Segments of 65 samples are compared first: at the
-    beginning of each window, and at the local maxima of a filtered signal. The samples at these
-    maxima do not depend on where the window begins. A segment is described by eight normalized
-    random projections of the differences between its samples, so that a factor and an offset have
-    no effect. If two segments match, all samples that the windows share are compared. Copies
-    with other channels, or with another order of channels, are therefore not found. Copies with
-    rounding errors above about 0.2 % of the differences between adjacent samples are not found
-    either.
+    Windows are compared by a weighted sum of their channels. Copies with other channels, or with
+    another order of channels, are therefore not found.
+
+    First, segments of 65 samples are compared: one segment at the beginning of each window, and one
+    at each local maximum of a filtered signal. The locations of these maxima in the signal do not
+    depend on where a window begins. Each segment is described by eight normalized random
+    projections of the differences between adjacent samples, so that a constant factor and an offset
+    have no effect. If two segments match, all samples that the two windows share are compared.
+    Copies with rounding errors above about 0.2 % of the differences between adjacent samples are
+    not found.
 
     Examples
     --------
@@ -157,21 +165,29 @@ def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
 
 
 def warn_of_duplicates(windows: Windows, names: Sequence[str]) -> None:
-    """Warn of duplicate recordings. ``names`` contains the name of each recording."""
+    """Warn of duplicate recordings.
+
+    Parameters
+    ----------
+    windows : Windows
+        Windows of two or more recordings.
+    names : sequence of str
+        Name of each recording, for the warning.
+    """
     if pairs := find_duplicates(windows):
         texts = checks.format_list([f"{names[a]} and {names[b]}" for a, b in pairs], max_items=5)
         checks.warn_user(
-            f"Duplicate recordings with the same signals: {texts}. If their subjects have "
-            "different names, training and test data may overlap. Remove the duplicates."
+            f"Duplicate recordings contain the same signals: {texts}. If they are assigned to "
+            "different subjects, training and test data may overlap. Remove the duplicates."
         )
 
 
 def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
-    """Yield the recording, row and position index of the windows to compare.
+    """Yield the windows to compare: their recording, row, and position index.
 
-    The window with position index k is the first window that begins after 2^k - 1 window lengths.
-    If one of two duplicate files is longer, or lacks some windows, most of these windows are still
-    the same in both files.
+    The window with position index k is the first window that begins at or after 2^k - 1 window
+    lengths. If one of two duplicate files is longer than the other, or if windows are missing in
+    one of them, most of the windows at these positions are still the same in both files.
     """
     starts, stops = (windows.table[name].to_numpy() for name in ("start", "stop"))
     for recording, rows in windows.table.groupby("recording").indices.items():
@@ -180,14 +196,14 @@ def _compared_windows(windows: Windows) -> Iterator[tuple[int, int, int]]:
         order = np.argsort(begins, kind="stable")
         n_places = int(np.log2(begins.max() / length + 1)) + 1
         targets = length * (2 ** np.arange(n_places) - 1)
-        # If a window is the first one after several targets, it gets the index of the last target.
+        # If a window is the first window after several targets, it gets the index of the last one.
         places = dict(zip(np.searchsorted(begins[order], targets), range(n_places), strict=True))
         for position, place in [*places.items()][-N_WINDOWS:]:
             yield int(recording), int(rows[order[position]]), place
 
 
 def _compared_electrodes(windows: Windows) -> list[str]:
-    """Return at most four electrodes that occur in the largest number of recordings."""
+    """Return at most four electrodes, chosen from those that occur in the most recordings."""
     names = [channel.names for channel in windows.recordings["channels"]]
     counts = Counter(name for chs in names for name in {*map(channel_names.electrode_name, chs)})
     shared = sorted(name for name, n in counts.items() if n == max(counts.values()))
@@ -195,10 +211,13 @@ def _compared_electrodes(windows: Windows) -> list[str]:
 
 
 def _comparable(windows: Windows, row: int, electrodes: Sequence[str]) -> np.ndarray:
-    """Return standardized changes between bins, shape (N_CHANNELS, N_BINS), padded with zeros."""
+    """Return standardized changes between the bins of a window, padded with zeros.
+
+    The shape is (N_CHANNELS, N_BINS).
+    """
     window = windows[row].astype(float)
     if len(window) >= MANY_CHANNELS:
-        window -= np.median(window, axis=0)  # as an average reference, but robust to bad channels
+        window -= np.median(window, axis=0)  # like an average reference, but robust to bad channels
     names = [*map(channel_names.electrode_name, windows.montage_of(row).names)]
     rows = [names.index(name) if name in names else None for name in electrodes]
     if not names:
@@ -217,7 +236,7 @@ def _comparable(windows: Windows, row: int, electrodes: Sequence[str]) -> np.nda
 def _without_artifacts(bins: np.ndarray) -> np.ndarray:
     """Return standardized changes between bins of a channel, with artifacts and rhythms clipped.
 
-    If the channel contains only a rhythm, zeros are returned.
+    If the channel contains only a rhythm, all returned values are zero.
     """
     changes = np.diff(bins, prepend=bins[0])
     limit = MAX_CHANGE * np.median(np.abs(changes))
@@ -231,14 +250,17 @@ def _without_artifacts(bins: np.ndarray) -> np.ndarray:
 
 
 def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of recordings whose windows at the same position are correlated."""
+    """Yield pairs of recordings whose windows are correlated.
+
+    ``compared`` contains the values of one window per recording, all at the same position.
+    """
     recordings = [*compared]
     values = np.stack([signals.ravel() for signals in compared.values()])
     is_known = (values != 0).astype(np.float32)
     for first in range(0, len(values), BLOCK):
         n = is_known[first : first + BLOCK] @ is_known.T
         correlation = np.abs(values[first : first + BLOCK] @ values.T) / np.maximum(n, 1)
-        errors = 1 / np.sqrt(np.maximum(INDEPENDENT * n - 3, 1))  # of Fisher's z
+        errors = 1 / np.sqrt(np.maximum(INDEPENDENT * n - 3, 1))  # standard errors of Fisher's z
         minimum = np.maximum(MIN_CORRELATION, np.tanh(STANDARD_ERRORS * errors))
         for i, j in np.argwhere((INDEPENDENT * n > 3) & (correlation > minimum)).tolist():
             if first + i < j:
@@ -246,14 +268,15 @@ def _similar(compared: Mapping[int, np.ndarray]) -> Iterator[tuple[int, int]]:
 
 
 def _changes(window: np.ndarray) -> np.ndarray:
-    """Return the changes between the samples of a weighted sum of the channels."""
+    """Return the differences between adjacent samples of a weighted sum of the channels."""
     return np.diff(np.arange(1, len(window) + 1) @ window.astype(float))
 
 
 def _segments(changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first samples of segments, and projections of shape (n_segments, N_PROJECTIONS).
+    """Return the first sample of each segment, and the random projections of the segments.
 
-    Segments in which most samples do not change, and segments with a step or a pulse, are omitted.
+    The projections have shape (n_segments, N_PROJECTIONS). Segments in which most samples do not
+    change, and segments with a step or a pulse, are omitted.
     """
     if len(changes) < N_CHANGES:
         return np.empty(0, int), np.empty((0, N_PROJECTIONS))
@@ -264,14 +287,14 @@ def _segments(changes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.abs(segments)
     is_usable = sizes.max(axis=1) < MAX_STEP * np.median(sizes, axis=1)
     projections = segments[is_usable] @ kernels.T
-    projections *= np.sign(projections[:, :1])  # also equal if the signal is inverted
+    projections *= np.sign(projections[:, :1])  # so that they are equal if the signal is inverted
     return starts[is_usable], projections / np.linalg.norm(projections, axis=1, keepdims=True)
 
 
 def _are_equal(window: np.ndarray, other_window: np.ndarray, shift: int) -> bool:
-    """Return whether the changes between shared samples are equal, except for a factor.
+    """Return whether two windows have equal changes between shared samples, up to a factor.
 
-    Most changes are compared, not all, because pulses may be equal in all windows.
+    Median differences are compared, so that pulses that are equal in all windows have no effect.
     """
     first = _changes(window)[max(0, shift) :]
     other = _changes(other_window)[max(0, -shift) :]

@@ -1,6 +1,7 @@
-"""Torch datasets of windows with labels, and of random crops of one or several channels.
+"""Torch datasets of windows with labels, and of random crops with one or several channels.
 
-Also converts braindecode windows datasets to the X, y and groups of scikit-learn.
+The module also contains :func:`as_sklearn`, which converts a braindecode windows dataset to X, y
+and groups for scikit-learn.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from braindecode_pars.windows import amplitudes, convert, labels, picking, table
 
 
 class Examples(torch.utils.data.Dataset):
-    """Torch dataset of pairs ``(window, label)``. The label is 0 if the windows have no labels.
+    """Torch dataset of pairs ``(window, label)``. If the windows have no labels, the label is 0.
 
     Parameters
     ----------
@@ -34,30 +35,32 @@ class Examples(torch.utils.data.Dataset):
         return self.windows[i], self.y[i]
 
     def __getitems__(self, positions: Sequence[int]) -> list[tuple[Any, Any]]:
-        """Return several examples. Called by the DataLoader of torch to read a batch."""
+        """Return several examples. The DataLoader of torch calls this method to read a batch."""
         return [*zip(self.windows.read(positions), self.y[np.asarray(positions)], strict=True)]
 
 
 class SingleChannelWindows(torch.utils.data.Dataset):
     """Dataset of random single-channel crops for pretraining (section 2.5 of the paper).
 
-    Each window gives one example. Reading an item draws one channel and one crop of the window at
-    random. An item is a tuple ``(signal, 0)``. The signal is float32 of shape (n_times,); the 0 is
-    there because skorch expects a target. Crops are drawn with the global random generator of
-    torch, so reading an item twice gives two different crops. Recordings may have different
-    montages, because an example is a single channel.
+    The dataset has one item per window. Each time an item is read, one channel of the window and
+    one crop (a random excerpt of ``n_times`` samples) are drawn at random. Reading an item twice
+    therefore gives two different crops; they are drawn with the global random generator of torch.
+    An item is a tuple ``(signal, 0)``. The signal is float32 of shape (n_times,); the 0 is a
+    placeholder for the target, which skorch expects. Recordings may have different montages,
+    because each item contains a single channel.
 
     Parameters
     ----------
     dataset : torch.utils.data.Dataset | SignalStore | list of these
         One corpus, or a list of corpora. A corpus is a dataset whose items are windows of shape
         (n_chans, n_times), or tuples whose first element is a window, as in the windows datasets of
-        braindecode. A corpus may also be a SignalStore, which is cut into windows of ``n_times``
-        samples; only the crops are read from disk. Bad channels, and channels that are not EEG by
-        their MNE channel type or name, are excluded with a warning.
+        braindecode. A corpus may also be a SignalStore (continuous recordings stored on disk),
+        which is cut into windows of ``n_times`` samples; only the crops are read from disk. Bad
+        channels, and channels that are not EEG according to their MNE channel type or name, are
+        excluded with a warning.
     n_times : int | None
-        Number of samples per crop. If None, the length of the first window is used (the minimum
-        over corpora if there are several). Required if all corpora are SignalStores.
+        Number of samples per crop. If None, the length of the first window is used; with several
+        corpora, the length of the shortest first window. Required if all corpora are SignalStores.
 
     Attributes
     ----------
@@ -69,9 +72,9 @@ class SingleChannelWindows(torch.utils.data.Dataset):
     Raises
     ------
     ValueError
-        If a dataset is empty, if sampling rates differ, or if ``n_times`` is not positive or is
-        required but missing. Also if a window that is read is shorter than a crop, or contains NaN
-        or infinite samples.
+        If a dataset is empty, if sampling rates differ, if ``n_times`` is not positive, or if
+        ``n_times`` is None but required. When an item is read, also if its window is shorter than
+        a crop, or contains NaN or infinite samples.
 
     Examples
     --------
@@ -85,7 +88,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
     (8, torch.Size([200]))
     """
 
-    #: Whether the items of the dataset are examples of a pretext task, and not windows.
+    #: Whether the items of the dataset are examples for a pretext task instead of whole windows.
     has_examples = True
 
     def __init__(
@@ -94,7 +97,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         n_times: int | None = None,
     ):
         check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
-        # A list contains corpora, or it contains windows or tuples (window, label, ...).
+        # A list contains either corpora, or windows, or tuples (window, label, ...).
         inputs: list[Any] = [dataset]
         if isinstance(dataset, list | tuple) and dataset:
             first = dataset[0]
@@ -124,24 +127,24 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         return len(self.windows)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        """Draw a crop of one channel, float32 of shape (n_times,). Return it with the target 0."""
+        """Draw a crop from a window, and return it with the target 0."""
         return self.__getitems__([index])[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[torch.Tensor, int]]:
-        """Draw a crop for each index. Crops of a SignalStore are read in one call."""
+        """Draw a crop from each of several windows. Crops of a SignalStore are read in one call."""
         n_times = self.n_times
         drawn: list[tuple[int, int, list[int]]] = []
         crops: list[Any] = []
         for i in (range(len(self))[index] for index in indices):
             n_chans, length = self.windows.stored_shapes[i].tolist()
             samples = None
-            if not n_chans:  # a window of unknown shape, which must be read
+            if not n_chans:  # the shape of the window is unknown, so the window must be read
                 samples = self.windows[i]
                 n_chans, length = samples.shape
             if length < n_times:
                 raise ValueError(
-                    f"Window {i} has {length} samples, but crops have n_times={n_times} samples. "
-                    f"Set n_times to at most {length}."
+                    f"Window {i} has only {length} samples, but crops have n_times={n_times} "
+                    f"samples. Set n_times to at most {length}."
                 )
             channels = self._draw_channels(n_chans)
             start = int(torch.randint(length - n_times + 1, ()))
@@ -161,11 +164,11 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         ]
 
     def _draw_channels(self, n_chans: int) -> list[int]:
-        """Draw the channels of a crop."""
+        """Draw the channels of a crop, as indices of the channels of the window."""
         return [int(torch.randint(n_chans, ()))]
 
     def _example(self, crop: np.ndarray, channels: list[int], montage: table.Montage) -> Any:
-        """Return an example from a crop of the drawn channels, float32 (n_drawn, n_times)."""
+        """Convert a crop of the drawn channels, shape (n_drawn, n_times), to an example."""
         return torch.from_numpy(np.array(crop[0]))
 
 
@@ -178,17 +181,20 @@ MAX_CHANNELS = 32
 class AllChannelWindows(SingleChannelWindows):
     """Dataset of random multi-channel crops for pretraining.
 
-    Each window gives one example. Reading an item draws one crop of the window, and a random subset
-    of its channels in random order. The subset contains at least 8 channels, or all channels if the
-    window has fewer. An item is a tuple ``(dict, 0)``. The dict contains
+    The dataset has one item per window. Each time an item is read, one crop (a random excerpt of
+    ``n_times`` samples) of the window is drawn, and a random subset of its channels in random
+    order. The subset contains at least 8 channels, or all channels if the window has fewer than 8.
+    An item is a tuple ``(dict, 0)``; the 0 is a placeholder for the target, which skorch expects.
+    The dict contains
 
     - ``x``, float32 of shape (n_chans, n_times): the signals;
     - ``positions``, float32 of shape (n_chans, 3): the electrode positions in meters in the head
-      coordinate frame, NaN if unknown;
-    - ``keep``, bool of shape (n_chans,): False for missing channels, whose signal is zero.
+      coordinate frame of MNE, NaN if unknown;
+    - ``keep``, bool of shape (n_chans,): True for drawn channels, False for rows that are padded
+      with zeros.
 
-    Recordings may have different montages. All examples have the number of channels of the largest
-    montage, at most 32.
+    Recordings may have different montages. All items have the same number of rows: the number of
+    channels of the largest montage, but at most 32.
 
     Parameters
     ----------
@@ -198,7 +204,7 @@ class AllChannelWindows(SingleChannelWindows):
     Attributes
     ----------
     n_chans : int
-        Number of channels of an example, including missing channels.
+        Number of channels (rows) of an item, including rows that are padded with zeros.
     n_times, sfreq
         As in :class:`SingleChannelWindows`.
 
@@ -242,12 +248,13 @@ class AllChannelWindows(SingleChannelWindows):
 def as_sklearn(
     windows_ds: torch.utils.data.Dataset,
 ) -> tuple[table.Windows, np.ndarray, np.ndarray]:
-    """Convert a braindecode windows dataset to the ``X, y, groups`` of scikit-learn.
+    """Convert a braindecode windows dataset to ``X, y, groups`` for scikit-learn.
 
     Parameters
     ----------
     windows_ds : BaseConcatDataset | EEGWindowsDataset | WindowsDataset | torch Subset of these
-        Windows dataset with targets in its metadata and ``subject`` in its descriptions.
+        Windows dataset with targets in its metadata, and with ``subject`` in the description of
+        every recording.
 
     Returns
     -------
@@ -256,23 +263,24 @@ def as_sklearn(
         of integers returns a subset of the windows. Indexing with an integer returns the samples of
         one window. The sampling rate, channel names and subjects of the recordings are included.
     y : ndarray, shape (n_windows,)
-        Targets.
+        Target of each window.
     groups : ndarray, shape (n_windows,)
-        Subjects.
+        Subject of each window.
 
     Raises
     ------
     TypeError
         If ``windows_ds`` contains continuous recordings, or is not a dataset.
     ValueError
-        If targets are missing, if the subject of any window is missing, or if sampling rates
-        differ.
+        If targets are missing, if the subject of any window is missing, or if recordings have
+        different sampling rates.
 
     Notes
     -----
     Samples have the unit of the dataset, which is volts for MNE recordings. The estimators of this
-    package scale the samples. Other networks, such as ``EEGClassifier("EEGNet")``, require
-    microvolts, ``1e6 * np.asarray(X)``, and perform at chance level in volts.
+    package scale the samples internally. Other networks, such as ``EEGClassifier("EEGNet")``,
+    require microvolts: pass ``1e6 * np.asarray(X)``. With signals in volts, such networks perform
+    at chance level.
 
     Examples
     --------
@@ -288,7 +296,7 @@ def as_sklearn(
         n_unknown = (~windows.has_subject).sum()
         raise ValueError(
             f"The subject of {n_unknown} of {len(windows)} windows is unknown, because the "
-            "description of their recording has no entry 'subject'. Add the subjects with "
-            "windows_ds.set_description({'subject': [...]})."
+            "description of the recording has no entry 'subject'. Add the subject of every "
+            "recording with windows_ds.set_description({'subject': [...]})."
         )
     return windows, y.copy(), windows.groups.copy()

@@ -1,7 +1,8 @@
 """Validate labels, find unlabeled windows, hold out validation windows, compute class weights.
 
-Validation windows are used for internal validation only, and are excluded from pretraining. Their
-subjects are drawn at random, or fixed by the entry ``split`` of the dataset description.
+Validation windows are only used for the internal validation in ``fit``, and are excluded from
+pretraining. The validation subjects are drawn at random, or set by the entry ``split`` of the
+dataset description.
 """
 
 import math
@@ -28,8 +29,8 @@ def labels_of(windows: Windows) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there are no labels, if a label is None or NaN, if a label is not hashable (for example
-        several labels of one window), or if two labels look the same.
+        If there are no labels, if a label is None or NaN, if a label is not hashable (for example a
+        list of several labels for one window), or if two different labels look the same.
     """
     y = windows.labels
     missing = np.flatnonzero(pd.isna(y.astype(object)))
@@ -37,7 +38,7 @@ def labels_of(windows: Windows) -> np.ndarray:
         raise ValueError(
             f"The labels of {len(missing)} of {len(windows)} windows are missing (None or NaN), "
             f"for example the label of window {missing[0]}. Label these windows, or mark them as "
-            "unlabeled with the label -1 (see unlabeled_label)."
+            "unlabeled with the label -1 (see the parameter unlabeled_label)."
         )
     if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
@@ -47,41 +48,42 @@ def labels_of(windows: Windows) -> np.ndarray:
 def _check_distinct(labels: Iterable[Any]) -> None:
     """Check that labels are hashable, and that no two different labels look the same.
 
-    Examples of labels that look the same are 1 and "1", two Unicode forms of "é", and texts that
-    differ only in zero-width characters.
+    Examples of different labels that look the same are 1 and "1", two Unicode forms of "é", and
+    texts that differ only in zero-width characters.
     """
     label_of_text: dict[str, Any] = {}
     try:
         unique_labels = dict.fromkeys(labels)
     except TypeError as error:
         raise ValueError(
-            f"Labels must be hashable ({error}). Use one string or number as the label of a window."
+            f"Labels must be hashable ({error}). Use a single string or number as the label of "
+            "each window."
         ) from error
     for label in unique_labels:
         first_label = label_of_text.setdefault(subjects.normalized(str(label)), label)
         if first_label is not label:
             raise ValueError(
                 f"The labels {first_label!r} ({type(first_label).__name__}) and {label!r} "
-                f"({type(label).__name__}) look the same but differ. Use the same spelling and "
-                "type in all labels and in unlabeled_label."
+                f"({type(label).__name__}) look the same but are different values. Use the same "
+                "spelling and type in all labels and in unlabeled_label."
             )
 
 
 def check_class_labels(y: np.ndarray) -> None:
-    """Check that labels are classes, not values of a continuous quantity such as an age in years.
+    """Check that labels are classes instead of values of a continuous quantity, such as an age.
 
     Raises
     ------
     ValueError
         If a label is neither a string nor a number (for example a set, a date or a duration), if
-        labels are complex or non-integer numbers, or if two labels look the same.
+        labels are complex or non-integer numbers, or if two different labels look the same.
     """
     if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
     if invalid := [label for label in y if not is_of_kinds(label, str, bytes, Real, np.bool_)]:
         raise ValueError(
-            f"Labels must be strings or numbers that are not complex, got {invalid[0]!r}. Convert "
-            "the labels to strings."
+            f"Labels must be strings or numbers (but not complex numbers), got {invalid[0]!r}. "
+            "Convert the labels to strings."
         )
     if all(isinstance(label, Real) for label in y.tolist()):
         y = np.asarray(y.tolist())
@@ -90,19 +92,21 @@ def check_class_labels(y: np.ndarray) -> None:
 
 
 def classes_and_codes(*labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sorted classes, and the index of the class of each label.
+    """Return the sorted classes, and the code of each label.
+
+    The code of a label is the index of its class in the sorted classes.
 
     Raises
     ------
     ValueError
-        If labels of different types cannot be sorted.
+        If labels have different types and cannot be sorted.
     """
     try:
         return np.unique(np.concatenate(labels), return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            f"Labels have different types and cannot be sorted ({error}). Convert all labels to "
-            "one type."
+            f"The labels have different types and cannot be sorted ({error}). Convert all labels "
+            "to the same type."
         ) from error
 
 
@@ -111,7 +115,7 @@ def training_classes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Validate the labels in ``fit`` of a classifier, and return their classes and codes.
 
-    The classes and codes are those of :func:`classes_and_codes`.
+    Classes and codes are the results of :func:`classes_and_codes`.
 
     Raises
     ------
@@ -129,7 +133,7 @@ def training_classes(
         # scikit-learn's estimator checks expect "one class" in the message.
         raise ValueError(
             f"A classifier requires windows of at least two classes, got one class: all labels are "
-            f"{y.tolist()[0]!r}. Add windows of another class."
+            f"{y.tolist()[0]!r}. Add windows of at least one other class."
         )
     warn_of_similar_classes(classes.tolist(), label_names)
     return classes, codes
@@ -138,7 +142,7 @@ def training_classes(
 def targets_of(windows: Windows) -> np.ndarray:
     """Return the regression target of every window, float of shape (n_windows,).
 
-    The target is NaN if it is unknown.
+    Unknown targets are NaN.
 
     Raises
     ------
@@ -150,16 +154,16 @@ def targets_of(windows: Windows) -> np.ndarray:
         targets = real_numbers(windows.y, "targets")
     if len(targets) and np.isnan(targets).all():
         raise ValueError(
-            "There are no targets: the target of every window is missing or NaN. Pass y, with one "
+            "There are no targets: the target of every window is missing or NaN. Pass y with one "
             "number for each window. To learn without targets, use PARSEmbedder."
         )
     return targets
 
 
 def is_of_kinds(value: Any, *kinds: type) -> bool:
-    """Whether a value is an instance of one of several types.
+    """Whether a value is an instance of one of several types, but not a NumPy timedelta64.
 
-    A NumPy timedelta64, which Python treats as an integer, is excluded.
+    A timedelta64 is excluded because Python treats it as an integer.
     """
     return isinstance(value, kinds) and not isinstance(value, np.timedelta64)
 
@@ -170,15 +174,15 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the values have another shape, or a value is infinite or not a real number.
+        If the shape is not (n_windows,), or if a value is infinite or not a real number.
     """
     values = column_or_1d(as_column(values), input_name=name)
     numbers = [math.nan if pd.isna(value) is True else value for value in values]
     if invalid := [v for v in numbers if not is_of_kinds(v, Real, np.bool_) or math.isinf(v)]:
         raise ValueError(
             f"{len(invalid)} of {len(values)} {name} are infinite or not real numbers, for example "
-            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown), and "
-            "durations in seconds. To predict classes, use PARSClassifier."
+            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown; "
+            "durations in seconds). To predict classes, use PARSClassifier."
         )
     return np.array(numbers, dtype=float)
 
@@ -189,7 +193,10 @@ def are_equal(numbers: np.ndarray) -> bool:
 
 
 def label_of_unlabeled(unlabeled_label: Any) -> tuple[Any, bool]:
-    """Return the label of unlabeled windows (-1 for "auto"), and whether the argument is "auto"."""
+    """Return the label that marks unlabeled windows, and whether ``unlabeled_label`` is "auto".
+
+    If ``unlabeled_label`` is "auto", the label is -1.
+    """
     # ``label == "auto"`` would be an array if the label were an array.
     is_auto = isinstance(unlabeled_label, str) and unlabeled_label == checks.AUTO
     return (-1 if is_auto else unlabeled_label), is_auto
@@ -206,26 +213,27 @@ def find_unlabeled(
         Labels.
     unlabeled_label : Any
         Label that marks a window as unlabeled. If ``"auto"``, -1 marks unlabeled windows, as in
-        scikit-learn, and a warning is issued if a window has this label. If None, all windows are
+        scikit-learn, and a warning is issued if a window has the label -1. If None, all windows are
         labeled.
     classes : iterable
-        Classes of a fitted classifier. If they include values other than -1 and +1, it is clear
-        that -1 is not a class, so windows with the labels -1 and +1 raise no error.
+        Classes of a fitted classifier. With ``"auto"``, labels that are exactly -1 and +1 are
+        accepted only if the classifier has at least one other class. In this case, -1 marks
+        unlabeled windows.
 
     Returns
     -------
     unlabeled : ndarray of bool, shape (n_windows,)
         True for unlabeled windows.
     label : Any
-        ``unlabeled_label``, or -1 for ``"auto"``.
+        Label that marks unlabeled windows: ``unlabeled_label``, or -1 if it is ``"auto"``.
 
     Raises
     ------
     ValueError
-        If ``unlabeled_label`` is not hashable, for example a list of labels. If two labels look the
-        same, such as "-1" and -1, or if ``unlabeled_label`` is a string but
-        no label is a string. With ``"auto"``, also if the labels are exactly -1 and +1, because -1
-        may be a class.
+        If ``unlabeled_label`` is not hashable, for example a list of labels. If two different
+        labels look the same, such as "-1" and -1, or if ``unlabeled_label`` is a string but no
+        label is a string. With ``"auto"``, also if the labels and ``classes`` are exactly -1 and
+        +1, because -1 may then be a class.
 
     Warns
     -----
@@ -242,14 +250,15 @@ def find_unlabeled(
             f"{y.tolist()[0]!r}). Set unlabeled_label to the value that marks unlabeled windows in "
             "y, or to None if all windows are labeled."
         )
-    # Labels are compared separately, because they may have different types.
+    # Labels are compared one by one, because they may have different types.
     unlabeled = np.asarray([bool(np.all(value == label)) for value in y], dtype=bool)
     if is_auto and unlabeled.any():
         if {*y.tolist(), *classes} == {-1, 1}:
             raise ValueError(
-                "The labels are exactly -1 and +1, but with unlabeled_label='auto', -1 marks "
-                "unlabeled windows. Set unlabeled_label=None if -1 is a class, or "
-                "unlabeled_label=-1 if it marks unlabeled windows."
+                "The labels are exactly -1 and +1, so it is unclear whether -1 is a class or marks "
+                "unlabeled windows (as it does with unlabeled_label='auto'). Set "
+                "unlabeled_label=None if -1 is a class, or unlabeled_label=-1 if -1 marks "
+                "unlabeled windows."
             )
         if not unlabeled.all():
             values = dict(n=int(unlabeled.sum()), n_windows=len(y))
@@ -270,8 +279,9 @@ def where_labeled(
     unlabeled, label = find_unlabeled(labels_of(windows), unlabeled_label, classes)
     if len(unlabeled) and unlabeled.all():
         raise ValueError(
-            f"All windows are unlabeled: every label is {label!r}, the value of unlabeled_label. "
-            "Label some windows. To learn without labels, use PARSEmbedder."
+            f"All windows are unlabeled: every label is {label!r}, which marks unlabeled windows "
+            "(see the parameter unlabeled_label). Label at least some of the windows. To learn "
+            "without labels, use PARSEmbedder."
         )
     return ~unlabeled
 
@@ -282,7 +292,7 @@ def to_score(
     classes: np.ndarray,
     sample_weight: Any = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the indices, labels and weights of the labeled windows, to compute a score.
+    """Return the indices, labels and sample weights of the labeled windows, to compute a score.
 
     Raises
     ------
@@ -292,7 +302,7 @@ def to_score(
     Warns
     -----
     UserWarning
-        If labels of windows did not occur in ``fit``.
+        If windows have labels that did not occur in ``fit``.
     """
     known = classes.tolist()
     labeled = np.flatnonzero(where_labeled(windows, unlabeled_label, known))
@@ -321,20 +331,21 @@ def cross_entropy_weights(
         Label of each class.
     class_weight : "balanced" | dict | None
         Class weights. If ``"balanced"``, class c has the weight n / (K n_c) (section 2.5 of the
-        paper). Here n is the number of training windows, n_c is the number of training windows of
+        paper), where n is the number of training windows, n_c is the number of training windows of
         class c, and K is the number of classes with training windows. A dict maps labels to
-        weights; other labels have weight 1. If None, the loss is not weighted.
+        weights; labels that are not in the dict have weight 1. If None, the loss is not weighted.
 
     Returns
     -------
     Tensor, shape (n_classes,) | None
-        Weights. The weight of a class without training windows is 1.
+        Weight of each class; 1 for classes without training windows. None if ``class_weight`` is
+        None.
 
     Raises
     ------
     ValueError
-        If ``class_weight`` has another value, contains a label that is not in ``classes``, or
-        contains a weight that is not a positive number.
+        If ``class_weight`` is neither "balanced" nor a dict nor None, or if it contains a label
+        that is not in ``classes``, or a weight that is not a positive number.
     """
     if class_weight is None:
         return None
@@ -344,8 +355,8 @@ def cross_entropy_weights(
         for label, weight in class_weight.items():
             if label not in known:
                 raise ValueError(
-                    f"class_weight contains the label {label!r}, which is not a class. The classes "
-                    f"are {known}."
+                    f"class_weight contains the label {label!r}, which is not a class. Use labels "
+                    f"of the classes as keys: {known}."
                 )
             checks.positive().check(f"class_weight of {label!r}", weight)
         weights[present] = [class_weight.get(known[code], 1) for code in present]
@@ -369,16 +380,16 @@ def check_weights(sample_weight: Any, n_windows: int, chosen: np.ndarray) -> np.
     Raises
     ------
     ValueError
-        If the shape is not (n_windows,), if a weight is negative or not finite, or if the weights
-        of all chosen windows are zero.
+        If the shape is not (n_windows,), if a weight is negative or not finite, or if all chosen
+        windows have weight zero.
     """
     name = "sample_weight"
     weights = check_array(sample_weight, dtype=float, ensure_2d=False, input_name=name)
     validation.check_non_negative(weights, name)
     if weights.shape != (n_windows,) or not weights[chosen].any():
         raise ValueError(
-            f"{name} must have shape ({n_windows},), with a positive weight for at least one "
-            f"labeled window, got shape {weights.shape}."
+            f"{name} must have shape ({n_windows},), and at least one labeled window must have a "
+            f"positive weight. Got shape {weights.shape}."
         )
     return weights[chosen]
 
@@ -388,19 +399,20 @@ def names_of_classes(
 ) -> dict[Any, str] | None:
     """Return the name of each class.
 
-    Names of the same label are joined, such as "Sleep stage 3 / Sleep stage 4".
+    If several names have the same label, they are joined, as in "Sleep stage 3 / Sleep stage 4".
 
     Parameters
     ----------
     classes : ndarray, shape (n_classes,)
-        Labels.
+        Label of each class.
     labels_of_names : mapping of str to label | None
-        Label of each class name.
+        Label that each class name stands for.
 
     Returns
     -------
     dict of label to str | None
-        Names by label. None if no class has a name, or if two classes would have the same name.
+        Class name of each label; the label as a string if the class has no name. None if no class
+        has a name, or if two classes would have the same name.
     """
     names: dict[Any, list[str]] = {label: [] for label in classes.tolist()}
     for name, label in (labels_of_names or {}).items():
@@ -412,9 +424,9 @@ def names_of_classes(
 
 
 def similar_classes(names: Iterable[str]) -> Finding | None:
-    """Return a finding about classes that look the same, or None.
+    """Return a finding about class names that look the same, or None.
 
-    Classes look the same if their names differ only in case, white space or invisible characters.
+    Names look the same if they differ only in case, white space or invisible characters.
 
     Examples
     --------
@@ -432,7 +444,7 @@ def similar_classes(names: Iterable[str]) -> Finding | None:
 def warn_of_similar_classes(
     classes: Iterable[Any], label_names: Mapping[str, Any] | None = None
 ) -> None:
-    """Warn of classes that look the same, by their names or, without names, by their labels."""
+    """Warn of classes whose names look the same. Classes without names are compared by label."""
     classes = np.fromiter(classes, object)
     names = names_of_classes(classes, label_names) or {}
     if finding := similar_classes(str(names.get(label, label)) for label in classes.tolist()):
@@ -440,9 +452,9 @@ def warn_of_similar_classes(
 
 
 def one_class_each(classes: Any, owners: Any) -> bool:
-    """Whether at least 90 % of the subjects, or recordings, have windows of one class only.
+    """Whether at least 90 % of the subjects (or recordings) have windows of only one class.
 
-    The threshold is below 100 % because single labels may be wrong.
+    The threshold is below 100 %, because a few labels may be wrong.
 
     Parameters
     ----------
@@ -464,52 +476,55 @@ def one_class_each(classes: Any, owners: Any) -> bool:
 
 # Held-out windows -------------------------------------------------------------------------------
 
-#: Value of ``validation`` that selects the fixed validation subjects.
+#: Value of the parameter ``validation`` that selects the validation subjects by the entry ``split``
+#: of the dataset description.
 SPLIT = "split"
 
-#: Maximum number of random draws of the validation subjects. A draw is rejected if no training
-#: window of a class remains.
+#: Maximum number of random draws of the validation subjects. A draw is rejected if a class has no
+#: windows in the remaining training windows.
 _MAX_DRAWS = 20
 
 
 def hold_out(
     windows: Windows, proportion: float | str, seed: int, *, stratified: bool = True
 ) -> tuple[Windows, Windows | None]:
-    """Hold out internal validation windows, by subject or stratified by label.
+    """Hold out windows for internal validation, by subject or stratified by label.
 
-    Whole subjects are held out if all subjects are known. Otherwise, random windows are held out,
-    stratified by label.
+    If the subjects of all windows are known, and there are at least two subjects, whole subjects
+    are held out. Otherwise, random windows are held out, stratified by label.
 
     Parameters
     ----------
     windows : Windows
         Windows with labels.
     proportion : float | "split"
-        Proportion of the subjects, or of the windows, in [0, 1). At least one subject or window is
-        held out, unless the proportion is 0. With "split", the windows with the split "valid" are
-        held out.
+        Proportion of the subjects, or of the windows, to hold out, in [0, 1). At least one subject
+        or window is held out, unless the proportion is 0. If "split", the windows whose split is
+        "valid" are held out.
     seed : int
-        Seed of the split.
+        Seed of the random split.
     stratified : bool
         Whether labels are classes. If False, the split does not depend on the labels.
 
     Returns
     -------
     train : Windows
-        Training windows. If the split is random, they contain every class.
+        Training windows. If the split is random and ``stratified`` is True, they contain windows of
+        every class.
     valid : Windows | None
-        Validation windows. None if the proportion is 0, or if there are too few windows.
+        Validation windows. None if the proportion is 0, or if there are too few windows to hold out
+        some of them.
 
     Raises
     ------
     ValueError
-        With "split", if the split of a window is neither "train" nor "valid", or if a subject has
-        windows of both splits.
+        With "split", if the split of a window is neither "train" nor "valid", if a split has no
+        windows, or if a subject has windows in both splits.
 
     Warns
     -----
     UserWarning
-        If the subjects of windows are unknown, if there is only one subject, if two names may
+        If the subjects of some windows are unknown, if there is only one subject, if two names may
         belong to the same subject, or if no windows can be held out.
     """
     if isinstance(proportion, str):
@@ -526,26 +541,28 @@ def hold_out(
         n_valid = min(max(1, round(proportion * n_subjects)), n_subjects - 1)
         splitter = GroupShuffleSplit(n_splits=_MAX_DRAWS, test_size=n_valid, random_state=seed)
         splits = splitter.split(y, y, groups)
-    else:  # stratified: both parts must contain at least one window of every class
+    else:  # stratified: training and validation windows must both contain every class
         n_valid = math.ceil(proportion * len(windows))
         splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_valid, random_state=seed)
-        with suppress(ValueError):  # too few windows
+        with suppress(ValueError):  # raised if there are too few windows
             splits = [*splitter.split(y, y)]
     for train, valid in splits:
         # A split is accepted only if every class remains in the training windows.
         if len(set(y[train])) == n_classes:
             return windows.take(train), windows.take(valid)
-    classes = f", so that each part has windows of all {n_classes} classes" if stratified else ""
+    classes = f" that both contain all {n_classes} classes" if stratified else ""
     checks.warn_user(
         f"No validation windows were held out: {len(windows)} windows cannot be divided into "
         f"training and validation windows{classes}. Training continues without validation. Add "
-        "windows, or set validation=0."
+        "windows or subjects, or set validation=0 to train without validation."
     )
     return windows, None
 
 
 def _subject_numbers(windows: Windows) -> np.ndarray | None:
-    """Return subjects as integers, because names of mixed types cannot be sorted; None if unknown.
+    """Return the subject of each window as an integer; None if the subject of a window is unknown.
+
+    Integers are used because names of mixed types cannot be sorted.
 
     Warns
     -----
@@ -562,17 +579,18 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
     subjects.warn_of_similar_names(names.tolist())
     if len(names) == 1:
         checks.warn_user(
-            f"All windows come from one subject ({names[0]}), so internal validation uses windows "
-            "of the training subject. Add subjects, or set validation=0 to train without "
-            "validation."
+            f"All windows come from one subject ({names[0]}), so the windows for internal "
+            "validation come from the training subject. Add subjects, or set validation=0 to train "
+            "without validation."
         )
     return numbers
 
 
 def without_held_out_splits(windows: Windows | None, proportion: float | str) -> Windows | None:
-    """Remove windows of the splits "valid" and "test" if ``proportion`` is "split".
+    """Remove windows whose split is "valid" or "test", if ``proportion`` is "split".
 
-    Unlabeled windows are removed, too, because pretraining must not use windows of test subjects.
+    This also applies to unlabeled windows, because pretraining must not use windows of validation
+    or test subjects.
     """
     if proportion != SPLIT or windows is None or windows.splits is None:
         return windows
@@ -581,7 +599,7 @@ def without_held_out_splits(windows: Windows | None, proportion: float | str) ->
 
 
 def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None) -> Windows | None:
-    """Remove validation windows, and all windows of validation subjects, from unlabeled windows.
+    """Remove validation windows, and other windows of validation subjects, from unlabeled windows.
 
     Parameters
     ----------
@@ -598,7 +616,7 @@ def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None
     Warns
     -----
     UserWarning
-        If subjects of ``windows`` are unknown and whole subjects are held out.
+        If whole subjects are held out, but the subjects of some of the ``windows`` are unknown.
     """
     if windows is None or valid is None:
         return windows
@@ -623,34 +641,34 @@ def _corpus_subjects(windows: Windows) -> list:
 def are_validation(
     splits: np.ndarray | None, groups: np.ndarray | None, n_windows: int
 ) -> np.ndarray:
-    """Return which windows are validation windows, by their splits "train" and "valid".
+    """Return which windows are validation windows, according to their splits "train" and "valid".
 
     Parameters
     ----------
     splits, groups : ndarray, shape (n_windows,) | None
-        Split and subject of each window, as in Windows. None or NaN if unknown.
+        Split and subject of each window, as in Windows. Unknown values are None or NaN.
     n_windows : int
         Number of windows.
 
     Returns
     -------
     ndarray of bool, shape (n_windows,)
-        Whether a window is a validation window.
+        True for validation windows.
 
     Raises
     ------
     ValueError
         If the split of a window is missing or is neither "train" nor "valid", if there are no
-        training or no validation windows, or if a subject has windows of both splits.
+        training or no validation windows, or if a subject has windows in both splits.
     """
     names = np.full(n_windows, None) if splits is None else splits.astype(object)
     counts = Counter(None if pd.isna(name) else name for name in names.tolist())
     if set(counts) != {"train", "valid"}:
         raise ValueError(
-            f"validation='split' requires that all {n_windows} labeled windows have the split "
-            "'train' or 'valid', and that both splits occur. The number of windows per split is "
+            f"With validation='split', each of the {n_windows} labeled windows must have the split "
+            "'train' or 'valid', and both splits must occur. The number of windows per split is "
             f"{dict(counts)}. Add 'split' to the description of every recording, or hold out a "
-            "random proportion, for example validation=0.2."
+            "random proportion, for example with validation=0.2."
         )
     is_valid = names == "valid"
     if groups is not None:
@@ -659,7 +677,7 @@ def are_validation(
         valid_subjects = dict.fromkeys(groups[named & is_valid].tolist())
         if in_both := [subject for subject in valid_subjects if subject in train_subjects]:
             raise ValueError(
-                "Subjects have recordings in both splits, 'train' and 'valid': "
+                "Some subjects have recordings in both splits ('train' and 'valid'): "
                 f"{checks.format_list([*map(str, in_both)])}. Assign all recordings of a subject "
                 "to the same split."
             )

@@ -1,8 +1,8 @@
 """Find gaps and bad segments of a continuous recording from its annotations.
 
-MNE annotates gaps: "EDGE boundary" and "BAD boundary" between concatenated recordings, and
-"BAD_ACQ_SKIP" for an interrupted acquisition. Other annotations that begin with "BAD" mark bad
-segments.
+MNE marks gaps with annotations: "EDGE boundary" and "BAD boundary" between concatenated recordings,
+and "BAD_ACQ_SKIP" where the acquisition was interrupted. All other annotations that begin with
+"BAD" mark bad segments.
 """
 
 import re
@@ -19,14 +19,14 @@ def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.n
     Parameters
     ----------
     raw : Raw
-        Continuous recording. Annotations of bad channels are ignored.
+        Continuous recording. Annotations that apply only to bad channels are ignored.
     starts, stops : ndarray of int, shape (n_windows,)
-        First sample of each window, and the sample after its last sample.
+        Index of the first sample of each window, and index of the sample after the last one.
 
     Returns
     -------
     ndarray of bool, shape (n_windows,)
-        True for good windows.
+        True for windows without a gap or bad segment.
 
     Examples
     --------
@@ -59,9 +59,9 @@ _BAD = re.compile(r"(comment/ *)?bad", re.IGNORECASE)
 
 
 def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
-    """Classify the text of an annotation or event: a gap, a bad segment, or a label.
+    """Classify the text of an annotation or event as a gap, a bad segment, or a label.
 
-    As in MNE, texts that begin with "bad" mark bad segments.
+    As in MNE, texts that begin with "bad" (in any case) mark bad segments, unless they mark a gap.
 
     Examples
     --------
@@ -77,7 +77,10 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
 
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return the annotations of gaps and bad segments, with onsets relative to the first sample."""
+    """Return the annotations that mark gaps and bad segments.
+
+    Their onsets are relative to the first sample of the recording.
+    """
     marks = raw.annotations
     marks = marks[[kind_of_text(text) != "label" for text in marks.description]]
     return mne.Annotations(
@@ -86,13 +89,14 @@ def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
 
 
 def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
-    """Split a recording at its gaps.
+    """Split a recording at its gaps into continuous segments.
 
     Gaps are marked by annotations: "EDGE boundary" or "BAD boundary"
     (:func:`mne.concatenate_raws`), "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or "New
-    Segment/" (BrainVision), see :func:`kind_of_text`. Gaps whose annotation begins with "BAD"
-    contain samples. All other gaps lie between two samples, and the duration of the annotation is
-    ignored: in EEGLAB files, it is the duration of the removed data.
+    Segment/" (BrainVision), see :func:`kind_of_text`. If the annotation begins with "BAD", the
+    samples within its duration were filled in and not recorded, and are excluded. All other gaps
+    lie between two samples, and the duration of the annotation is ignored: in EEGLAB files, this is
+    the duration of the removed data.
 
     Parameters
     ----------
@@ -102,8 +106,8 @@ def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
     Returns
     -------
     list of (int, int)
-        First sample of each segment, and the sample after its last sample. Samples within a gap,
-        which were filled in and not recorded, are not part of any segment.
+        For each segment, the index of its first sample, and the index of the sample after its last
+        sample.
 
     Examples
     --------
@@ -120,7 +124,10 @@ def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
 
 
 def _gaps(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
-    """Return the first sample of each gap, and the first sample after it."""
+    """Return, for each gap, the index of its first sample and of the first sample after it.
+
+    The two indices are equal if the gap lies between two samples.
+    """
     gaps = []
     for annotation in raw.annotations:
         if kind_of_text(annotation["description"]) == "gap":
@@ -134,7 +141,7 @@ def _gaps(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
 
 
 def _segments_between(excluded: list[tuple[int, int]], n_times: int) -> list[tuple[int, int]]:
-    """Return the segments between excluded intervals. An empty interval splits a segment."""
+    """Return the segments between excluded intervals. An interval of length 0 splits a segment."""
     segments, position = [], 0
     for start, stop in [*sorted(excluded), (n_times, n_times)]:
         if min(start, n_times) > position:
@@ -151,12 +158,14 @@ def usable_segments(raw: mne.io.BaseRaw, channels: Collection[str]) -> list[tupl
     raw : Raw
         Continuous recording.
     channels : collection of str
-        Names of the channels that are used. Annotations of other channels are ignored.
+        Names of the channels that are used. Annotations that apply only to other channels are
+        ignored.
 
     Returns
     -------
     list of (int, int)
-        First sample of each segment, and the sample after its last sample.
+        For each segment, the index of its first sample, and the index of the sample after its last
+        sample.
 
     Examples
     --------

@@ -1,16 +1,17 @@
 """Pick channels: EEG channels that are not bad, in the same order in fit and predict.
 
-- Only EEG channels are used, by MNE channel type and by name. Other channels can be selected with
-  ``channels=``.
+- Only EEG channels are used. Channels are EEG if neither their MNE channel type nor their name
+  indicates another signal. Other channels can be selected with ``channels=``.
 - Channels that are marked as bad in ``info["bads"]`` are not used, as in MNE.
 - If recordings have the same channels in different orders, the order of the first recording is
   used.
 - If recordings have different channels, only the channels shared by all recordings are used.
-- In predict, a model uses the channels of fit, in the order of fit, matched by name.
+- In ``predict``, a model uses the channels that it was fitted on, in the same order. They are
+  matched by name.
 
-Missing channels are named in a warning or an error. Channels are matched by electrode, with a
-warning if the names contain different references. Channels without names, as in arrays, are used in
-their order.
+A warning or an error names missing channels. Channels are matched by electrode: "EEG C3-REF"
+matches "C3". If the names contain different references, a warning is issued. Channels without
+names, as in arrays, are matched by their position.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,12 +36,12 @@ def pick_eeg(windows: Windows) -> Windows:
     Returns
     -------
     Windows
-        Windows with the picked channels. Channels without names are not removed.
+        Windows with the picked channels. If the channels have no names, none is excluded.
 
     Raises
     ------
     ValueError
-        If a montage has no EEG channel, or if all of its EEG channels are marked as bad.
+        If a montage has no EEG channel, or if all EEG channels of a montage are marked as bad.
 
     Warns
     -----
@@ -58,9 +59,9 @@ def pick_eeg(windows: Windows) -> Windows:
     picked = [_eeg_of(montage) for montage in montages]
     if non_eeg:
         checks.warn_user(
-            "Channels that are not EEG (by channel type or name) are excluded: "
-            f"{_list(non_eeg)}. To include channels of other types, pass the names of all channels "
-            "to use as channels=."
+            "Channels that are not EEG (according to their channel type or name) are excluded: "
+            f"{_list(non_eeg)}. To include such channels, list the names of all channels to use in "
+            "channels=."
         )
     if bads:
         n = _n_windows(windows, [not montage.bads.isdisjoint(bads) for montage in montages])
@@ -72,18 +73,18 @@ def pick_eeg(windows: Windows) -> Windows:
 def pick_for_fit(
     windows: Windows, channels: Sequence[str] | None = None, *, any_montage: bool = False
 ) -> Windows:
-    """Pick the channels for ``fit``: the same channels, in the same order, in all windows.
+    """Pick the channels for ``fit``, so that all windows have the same channels in the same order.
 
     Parameters
     ----------
     windows : Windows
         Windows of one or more montages.
     channels : sequence of str | None
-        Names of the channels to use, of any channel type, in this order. If None, the EEG channels
-        are used.
+        Names of the channels to use, in this order. The channels may have any channel type. If
+        None, the EEG channels are used.
     any_montage : bool
-        Whether the model accepts windows with different channels. If True, montages with
-        different channels are not changed if their number of channels is the same.
+        Whether the model accepts windows with different channels. If True, and all montages have
+        the same number of EEG channels, each montage keeps all of its EEG channels.
 
     Returns
     -------
@@ -95,22 +96,23 @@ def pick_for_fit(
     TypeError
         If ``channels`` is a string.
     ValueError
-        If a montage has no EEG channel, or if all of its EEG channels are marked as bad. Also if a
-        channel in ``channels`` is missing or listed twice, or if only some of the windows have
+        If a montage has no EEG channel, or if all EEG channels of a montage are marked as bad. Also
+        if a channel in ``channels`` is missing or listed twice, or if only some of the windows have
         channel names.
 
     Warns
     -----
     UserWarning
-        As in :func:`pick_eeg`. Also if the recordings have different channels, so that only their
-        shared channels are used, or if the names of matched channels contain different references.
+        As in :func:`pick_eeg`. Also if the recordings have different channels, so that only the
+        channels shared by all recordings are used, or if the names of matched channels contain
+        different references.
     """
     if channels is not None:
         names = check_channels(channels)
         if windows.chs_info is None:
             raise ValueError(
                 f"channels={names} selects channels by name, but the windows have no channel "
-                "names. Select rows of the array before fit, and omit channels."
+                "names. Select the channels of the array by index before fit, and omit channels=."
             )
         matched = _match_good(windows, names)
         if problem := _absent_channels(windows, names, matched, "listed in channels="):
@@ -144,17 +146,19 @@ def pick_for_fit(
 def pick_as_fitted(
     windows: Windows, chs_info: list[dict] | None, *, any_montage: bool = False
 ) -> Windows:
-    """Pick the channels for ``predict``: the channels of ``fit``, in the order of ``fit``.
+    """Pick the channels for ``predict``: the channels seen in ``fit``, in the same order.
 
     Parameters
     ----------
     windows : Windows
         Windows of one or more montages.
     chs_info : list of dict | None
-        Channels of ``fit``. None if they are unknown, empty if they differed between windows.
+        Channels seen in ``fit``, as in ``mne.Info["chs"]``. None if the channels are unknown, empty
+        if they differed between windows.
     any_montage : bool
         Whether the model accepts windows with different channels. If True, missing channels are
-        omitted. If a montage has no channel of ``fit``, all of its EEG channels are used.
+        omitted. If a montage contains none of the channels seen in ``fit``, all EEG channels of
+        this montage are used.
 
     Returns
     -------
@@ -164,14 +168,14 @@ def pick_as_fitted(
     Raises
     ------
     ValueError
-        If a channel of ``fit`` is missing and ``any_montage`` is False. The message names the
-        channel.
+        If a channel seen in ``fit`` is missing and ``any_montage`` is False. The message names the
+        missing channel.
 
     Warns
     -----
     UserWarning
         If the name of a channel contains a different reference than in ``fit``. With
-        ``any_montage``, also if a channel of ``fit`` is missing.
+        ``any_montage``, also if a channel seen in ``fit`` is missing.
     """
     if windows.chs_info is None:
         return windows
@@ -179,9 +183,10 @@ def pick_as_fitted(
         windows = pick_eeg(windows)
         if not any_montage and not windows.chs_info:
             raise ValueError(
-                "The recordings have different channels or a different channel order. The channels "
-                "cannot be matched by name, because the model was fitted on windows without "
-                "channel names. Call predict for each recording separately."
+                "The recordings differ in their channels or channel order. The channels cannot be "
+                "matched by name, because the model was fitted on windows without channel names. "
+                "Call predict for each recording separately, with the channels in the same order "
+                "as in fit."
             )
         return windows
     fitted = [ch["ch_name"] for ch in chs_info]
@@ -214,7 +219,7 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     TypeError
         If ``channels`` is a string.
     ValueError
-        If ``channels`` is empty or contains a name twice.
+        If ``channels`` is empty, or if a name occurs twice.
 
     Examples
     --------
@@ -227,14 +232,14 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     names = list(channels)
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            f"channels must contain at least one name, and no name twice, got {names}. List each "
-            "channel once."
+            f"channels must contain at least one name, and each name only once, got {names}. List "
+            "each channel once."
         )
     return names
 
 
 def _picked(windows: Windows, names: list[str], matched: np.ndarray) -> Windows:
-    """Return windows with the matched channels, described as in the first montage."""
+    """Return windows with the matched channels, with the channel info of the first montage."""
     montages = windows.montages
     _warn_of_references(montages, names, matched)
     chs_info = montages[0].pick(matched[0]).chs_info
@@ -253,7 +258,7 @@ def _eeg_of(montage: Montage) -> Montage:
         raise ValueError(
             f"A recording has no usable EEG channel: all of its channels ({_list(montage.names)}) "
             "are marked as bad or are not EEG. Correct info['bads'], set the channel types with "
-            "raw.set_channel_types, or pass the channels to use with channels=[...]."
+            "raw.set_channel_types, or list the channels to use in channels=[...]."
         )
     return montage.pick(np.flatnonzero(good))
 
@@ -277,18 +282,19 @@ def _match_good(windows: Windows, wanted: list[str]) -> np.ndarray:
 def _absent_channels(
     windows: Windows, wanted: list[str], matched: np.ndarray, required_by: str
 ) -> Finding | None:
-    """Return a finding about wanted channels that some windows lack, or None.
+    """Return a finding about wanted channels that are missing in some windows, or None.
 
     Parameters
     ----------
     windows : Windows
         Windows of one or more montages.
     wanted : list of str
-        Names of the channels.
+        Names of the wanted channels.
     matched : ndarray of int, shape (n_montages, n_wanted)
         Result of :func:`_match_good`.
     required_by : str
-        Reason why these channels are required.
+        Why the channels are required: the end of the sentence "These channels are ...", such as
+        "listed in channels=".
     """
     is_missing = matched < 0
     if not is_missing.any():
@@ -310,14 +316,14 @@ def _absent_channels(
 def _warn_of_references(
     montages: Sequence[Montage], wanted: Sequence[str], matched: np.ndarray
 ) -> None:
-    """Warn once if the names of channels of the same electrode contain different references."""
+    """Warn once if matched channels have names with different references, such as C3-M1, C3-M2."""
     for name, places in zip(wanted, matched.T.tolist(), strict=True):
         pairs = zip(montages, places, strict=True)
         names = [name, *(montage.names[place] for montage, place in pairs if place >= 0)]
         if (pair := channel_names.differing_references(names)) is not None:
             checks.warn_user(
-                f"Channel {pair[1]} is used in place of channel {pair[0]}, but their references "
-                "differ. Re-reference all recordings to a common reference."
+                f"Channel {pair[1]} is used as channel {pair[0]}, but the references of these two "
+                "channels differ. Re-reference all recordings to a common reference."
             )
             return
 
@@ -331,21 +337,24 @@ def _warn_of_differences(
     )
     if not shared:
         raise ValueError(
-            "No channel is shared by all recordings; each of these channels is missing in some "
-            f"recordings: {not_shared}. Rename channels so that the same electrode has the same "
+            "No channel is shared by all recordings. Each of these channels is missing in at least "
+            f"one recording: {not_shared}. Rename channels so that each electrode has the same "
             "name in all recordings, or use recordings with common channels."
             f"{channel_names.other_system(*(montage.names for montage in montages))}"
         )
     checks.warn_user(
         f"The recordings have different channels. Only the {len(shared)} channels shared by all "
-        f"recordings are used ({_list(shared)}). Other channels are excluded, because they are "
-        f"missing in some recordings: {not_shared}. To use these channels, interpolate or add them "
-        "where they are missing."
+        f"recordings are used ({_list(shared)}). Channels that are missing in at least one "
+        f"recording are excluded: {not_shared}. To use the excluded channels, interpolate or add "
+        "them in the recordings in which they are missing."
     )
 
 
 def _n_windows(windows: Windows, is_affected: Any) -> int:
-    """Return the number of windows of the affected montages."""
+    """Return the number of windows whose montage is affected.
+
+    ``is_affected`` contains a boolean for each montage.
+    """
     return int(np.asarray(is_affected)[windows.montage_numbers].sum())
 
 
@@ -355,18 +364,19 @@ def _list(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Derivation:
-    """Channel of a recording, minus the mean of its reference channels.
+    """Channel of a model, computed from a recording as a channel minus its reference channels.
 
     Attributes
     ----------
     name : str
         Name of the channel in the model.
     channel : str
-        Channel of the recording.
+        Name of the channel in the recording.
     reference : tuple of str
-        Channels of the recording whose mean is subtracted. If empty, nothing is subtracted.
+        Names of the channels in the recording whose mean is subtracted. If empty, nothing is
+        subtracted.
     is_eeg : bool
-        Whether the channel is re-referenced and filtered, as in MNE for EEG channels.
+        Whether the channel is re-referenced and filtered. (MNE does this only for EEG channels.)
 
     Examples
     --------
@@ -391,12 +401,13 @@ class Derivation:
 def find_channels(
     wanted: Sequence[str], names: Sequence[str], *, compute: bool = True
 ) -> list[Derivation | None]:
-    """Find, or derive, the channels of a model in a recording, by the names of electrodes.
+    """Find the channels of a model in a recording, by electrode name, or derive them.
 
-    Two kinds of channels can be derived: bipolar channels, such as ``Fpz-Cz``, and channels with a
-    named reference, such as ``C3-M2``. They are the difference of two channels with the same
-    reference, as in :func:`mne.set_bipolar_reference`. Channels without a reference in their names
-    are assumed to have the same reference. Other channels are matched by electrode, regardless of
+    Two kinds of channels can be derived if the recording does not contain them: bipolar channels,
+    such as ``Fpz-Cz``, and channels with a named reference, such as ``C3-M2``. They are computed as
+    the difference of two channels with the same reference, as in
+    :func:`mne.set_bipolar_reference`. Channels without a reference in their names are assumed to
+    have the same reference. All other channels of the model are matched by electrode, regardless of
     the reference, see :func:`~braindecode_pars._common.channel_names.match_channels`.
 
     Parameters
@@ -406,12 +417,12 @@ def find_channels(
     names : sequence of str
         Names of the channels of the recording.
     compute : bool
-        Whether differences may be computed. If False, channels are only matched.
+        Whether channels may be derived as differences. If False, channels are only matched.
 
     Returns
     -------
     list of Derivation | None
-        Derivation of each wanted channel. None if the recording does not contain it.
+        Derivation of each wanted channel. None if the channel can be neither matched nor derived.
 
     Examples
     --------
@@ -425,7 +436,7 @@ def find_channels(
     for name, place in zip(wanted, channel_names.match_channels(wanted, names), strict=True):
         pair, channel = channel_names.electrode_pair(name), None if place is None else names[place]
         same_pair = [ch for ch in names if pair[1] and channel_names.electrode_pair(ch) == pair]
-        if len(same_pair) == 1:  # for example C3-M2 in a recording with C3-M1 and C3-M2
+        if len(same_pair) == 1:  # wanted channel C3-M2 in a recording with C3-M1 and C3-M2
             channel = same_pair[0]
         derivation = None if channel is None else Derivation(name, channel)
         if compute and pair[1] and not same_pair:

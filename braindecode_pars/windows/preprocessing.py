@@ -1,8 +1,8 @@
 """Describe and compare the preprocessing of recordings: sampling rate, filters, reference, unit.
 
-The preprocessing of the training data of a model is compared with the preprocessing of other
-recordings. :func:`~braindecode_pars.windows.recorded_steps.recorded` reads the preprocessing of a
-recording from its metadata.
+A model stores the preprocessing of its training data, which is compared with the preprocessing of
+new recordings. :func:`~braindecode_pars.windows.recorded_steps.recorded` reads the preprocessing of
+a recording from its metadata.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from braindecode_pars._common import channel_names, checks
 AS_RECORDED = "as recorded"
 #: Value of ``reference`` for the average reference.
 AVERAGE = "average"
-#: Value of ``reference`` if the recording was re-referenced to an unknown reference. MNE stores
-#: that the reference was changed, but not the new reference.
+#: Value of ``reference`` if the recording was re-referenced, but the new reference is unknown. MNE
+#: stores that the reference was changed, but not the new reference.
 CHANGED = "changed"
 
 
@@ -55,15 +55,16 @@ _RULES = dict(
     filter=checks.choice("fir", "iir", None),
 )
 _RULES["amplifier"] = _RULES["band"]
-#: Names of the entries, in the order of the description.
+#: Names of the entries, in their order in messages.
 FIELDS = tuple(_RULES)
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """Preprocessing of the recordings that a model was trained on.
+    """Preprocessing of recordings: sampling rate, filters, reference, unit, channels, windows.
 
-    An entry is None if it is unknown.
+    It describes a recording, or the recordings that a model was trained on. Unknown entries are
+    None.
 
     Parameters
     ----------
@@ -71,28 +72,29 @@ class Preprocessing:
         Sampling rate in Hz, after resampling.
     band : tuple of (float | None) | None
         Lower and upper cutoff frequency of the band-pass filter in Hz. The lower cutoff is None if
-        no high-pass filter was applied, and the upper cutoff if no low-pass filter was applied.
+        no high-pass filter was applied, and the upper cutoff is None if no low-pass filter was
+        applied.
     notch : tuple of float | None
-        Frequencies of the notch filter in Hz; empty if no notch filter was applied.
+        Frequencies of the notch filter in Hz. An empty tuple if no notch filter was applied.
     reference : str | None
         Reference of the channels, one of
 
         - ``"average"``: the average of all EEG channels of a recording;
         - names of electrodes, separated by commas: the mean of these electrodes;
         - ``"as recorded"``: the recordings were not re-referenced;
-        - ``"changed"``: the recordings were re-referenced to an unknown reference.
+        - ``"changed"``: the recordings were re-referenced, but the new reference is unknown.
     scale : float | None
         Factor by which the signals in volts were multiplied: 1 for volts, 1e6 for microvolts.
     channels : tuple of str | None
-        Names of the channels, in the order of the model.
+        Names of the channels, in the order in which the model uses them.
     window_seconds : float | None
         Length of a window in seconds.
     filter : "fir" | "iir" | None
         Type of the band-pass filter, as the argument ``method`` of :meth:`mne.io.Raw.filter`. If
-        None, recordings are filtered with "fir", the default of MNE.
+        None (unknown), new recordings are filtered with "fir", the default of MNE.
     amplifier : tuple of (float | None) | None
-        Lower and upper cutoff frequency in Hz of the amplifier, or of filters that were applied
-        before the known steps. For several recordings, the narrowest band.
+        Lower and upper cutoff frequency in Hz of the amplifier, or of other filters that were
+        applied before the known preprocessing steps. For several recordings, the narrowest band.
 
     Raises
     ------
@@ -131,18 +133,18 @@ class Preprocessing:
 
     @classmethod
     def of(cls, value: Preprocessing | Mapping[str, Any] | None) -> Preprocessing:
-        """Create a Preprocessing from a dict of its entries.
+        """Create a Preprocessing from a dict.
 
         Parameters
         ----------
         value : Preprocessing | mapping | None
-            Preprocessing, or its entries, for example read from a JSON file. If None, all entries
-            are unknown.
+            Entries of the preprocessing by name, for example read from a JSON file. A Preprocessing
+            is returned unchanged. If None, all entries are unknown.
 
         Returns
         -------
         Preprocessing
-            The preprocessing.
+            Preprocessing with these entries.
 
         Raises
         ------
@@ -158,10 +160,10 @@ class Preprocessing:
         if isinstance(value, Preprocessing):
             return value
         entries = dict(value or {})
-        entries.pop("filters", None)  # in the file of the bundled encoder "features-eegmmidb"
+        entries.pop("filters", None)  # an unused entry of the bundled encoder "features-eegmmidb"
         if unknown := [name for name in entries if name not in FIELDS]:
             raise ValueError(
-                f"preprocessing contains the unknown entry {unknown[0]!r}. Valid entries are "
+                f"preprocessing contains the unknown entry {unknown[0]!r}. Use only these entries: "
                 f"{', '.join(FIELDS)}."
             )
         return cls(**entries)
@@ -172,7 +174,7 @@ class Preprocessing:
         Returns
         -------
         dict of str to Any
-            The known entries. :meth:`of` converts them back to an equal Preprocessing.
+            The known entries. :meth:`of` converts this dict back to an equal Preprocessing.
 
         Examples
         --------
@@ -192,14 +194,14 @@ class Preprocessing:
         return ", ".join(known) or "unknown"
 
 
-#: Names of the entries in messages.
+#: Name of each entry in messages.
 WORDS = dict(zip(FIELDS, FIELDS, strict=True)) | dict(
     sfreq="sampling rate", scale="scale from volts", window_seconds="window length"
 )
 
 
 def text_of(name: str, value: Any) -> str:
-    """Format the value of an entry for a message, for example "0.3-75 Hz".
+    """Format the value of an entry for a message: "0.3-75 Hz" for the band (0.3, 75).
 
     Parameters
     ----------
@@ -226,7 +228,7 @@ def text_of(name: str, value: Any) -> str:
 
 
 def agreed(descriptions: Iterable[Preprocessing]) -> Preprocessing:
-    """Return the preprocessing that several recordings share. Entries that differ are unknown.
+    """Return the preprocessing that several recordings have in common.
 
     Parameters
     ----------
@@ -236,7 +238,8 @@ def agreed(descriptions: Iterable[Preprocessing]) -> Preprocessing:
     Returns
     -------
     Preprocessing
-        The entries that are known and equal in all descriptions.
+        Entries that are known and equal in all recordings. All other entries are unknown (None),
+        except for ``amplifier``, which is the narrowest band.
 
     Examples
     --------
@@ -251,7 +254,8 @@ def agreed(descriptions: Iterable[Preprocessing]) -> Preprocessing:
     shared = Preprocessing(**{name: v.pop() for name, v in values.items() if len(v) == 1})
     if not bands:
         return shared
-    # The highest lower cutoff and the lowest upper cutoff, unless they do not form a band.
+    # The narrowest band: the highest lower cutoff and the lowest upper cutoff. None if the lower
+    # cutoff is not below the upper cutoff.
     lows, highs = zip(*bands, strict=True)
     low, high = max(filter(None, lows), default=None), min(filter(None, highs), default=None)
     is_band = low is None or high is None or low < high
@@ -273,8 +277,8 @@ class Difference:
     expected, actual : Any
         Value in the training data, and value in the recording.
     repair : str | None
-        Step that makes the recording match the training data, such as "filter". None if the
-        recording cannot be made to match.
+        Preprocessing step that makes the recording match the training data, such as "filter". None
+        if no step can do this.
 
     Examples
     --------
@@ -292,7 +296,10 @@ class Difference:
         return self.text("in training")
 
     def text(self, expected_in: str) -> str:
-        """Return the two values, and where the expected value is from, such as "in training"."""
+        """Return a text with both values.
+
+        ``expected_in`` states where the expected value comes from, such as "in training".
+        """
         expected, actual = (text_of(self.name, value) for value in (self.expected, self.actual))
         return f"{WORDS[self.name]} {actual}, but {expected} {expected_in}"
 
@@ -300,7 +307,7 @@ class Difference:
 def differences(expected: Preprocessing, actual: Preprocessing) -> list[Difference]:
     """Compare the preprocessing of the training data with the preprocessing of a recording.
 
-    Entries that are unknown on either side are not compared.
+    Entries that are unknown in the training data or in the recording are not compared.
 
     Parameters
     ----------
@@ -312,16 +319,18 @@ def differences(expected: Preprocessing, actual: Preprocessing) -> list[Differen
     Returns
     -------
     list of Difference
-        Entries that differ. Their ``repair`` is None, except for
+        Entries that differ. These differences can be repaired, by the step in ``repair``:
 
-        - another sampling rate (``"resample"``);
-        - another band, if it contains the band of the training data (``"filter"``);
+        - a different sampling rate (``"resample"``);
+        - a different band that contains the band of the training data (``"filter"``);
         - a notch filter that was applied to the training data but not to the recording
-          (``"notch_filter"``). Notch frequencies above either band are ignored;
-        - another reference, if the reference of the training data can be computed from the channels
-          of the recording (``"set_eeg_reference"``);
-        - another scale (``"rescale"``), order of the channels (``"pick"``), or window length
+          (``"notch_filter"``). Notch frequencies above either of the two bands are ignored;
+        - a different reference, if the reference of the training data can be computed from the
+          channels of the recording (``"set_eeg_reference"``);
+        - a different scale (``"rescale"``), order of the channels (``"pick"``), or window length
           (``"cut"``).
+
+        For all other differences, ``repair`` is None.
 
     Examples
     --------
@@ -353,21 +362,21 @@ def differences(expected: Preprocessing, actual: Preprocessing) -> list[Differen
 
 
 def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessing:
-    """Return the preprocessing that a recording still needs to match the training data.
+    """Return the preprocessing to apply to a recording, so that it matches the training data.
 
     Parameters
     ----------
     trained : Preprocessing
         Preprocessing of the training data.
     actual : Preprocessing
-        Known preprocessing of the recording. If its ``scale`` is unknown, its band is ignored,
-        because it may be the band of the amplifier.
+        Preprocessing that was already applied to the recording, as far as known. If its ``scale``
+        is unknown, its ``band`` is ignored, because this may be the band of the amplifier.
 
     Returns
     -------
     Preprocessing
         ``trained`` without the cutoff frequencies, notch filters and reference that were already
-        applied to the recording. ``scale`` is the factor that remains to be applied.
+        applied to the recording. ``scale`` is the factor by which the recording must be multiplied.
 
     Examples
     --------
@@ -379,9 +388,9 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
     """
     band, actual_band = trained.band or (None, None), actual.band or (None, None)
     if actual.scale is None and trained.scale is not None:
-        # The cutoffs are known only from the info, where readers store the filters of the
-        # amplifier for channels of any type. The filter of the training data was recorded as a
-        # preprocessing step.
+        # The cutoffs are only known from the MNE info, in which file readers store the filters of
+        # the amplifier for channels of any type. In contrast, the band of the training data is
+        # known from a recorded preprocessing step.
         actual_band = None, None
     pairs = zip(band, actual_band, strict=True)
     low, high = (None if _are_close(*pair) else pair[0] for pair in pairs)
@@ -396,7 +405,7 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
 
 
 def _reference_electrodes(reference: str | None) -> set[Any] | None:
-    """Return the electrodes of a reference, which do not depend on their order and synonyms."""
+    """Return the electrodes of a reference as a set, with synonyms converted to one name."""
     if reference is None:
         return None
     return {channel_names.electrode_pair(name) for name in reference.split(",")}
@@ -405,7 +414,7 @@ def _reference_electrodes(reference: str | None) -> set[Any] | None:
 def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
     """Warn if an average reference includes channels that are not scalp electrodes.
 
-    Ears and mastoids are accepted. There is no warning if half or more of the channels are not
+    Ears and mastoids are accepted. No warning is issued if at least half of the channels are not
     scalp electrodes.
 
     Parameters
@@ -423,25 +432,26 @@ def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
         checks.warn_user(
             f"The average reference over {len(reasons)} channels includes channels that are not "
             f"scalp electrodes: {checks.format_list([*non_scalp])} ({text}). Exclude these "
-            "channels before computing the average reference."
+            "channels, and compute the average reference again."
         )
 
 
 def _are_close(a: float | None, b: float | None) -> bool:
-    """Whether two frequencies or lengths are known, and equal up to one percent."""
+    """Whether two frequencies or lengths are both known, and differ by at most one percent."""
     return a is not None and b is not None and math.isclose(a, b, rel_tol=_TOLERANCE)
 
 
 def _highest_frequency(description: Preprocessing) -> float:
-    """Return the highest frequency of the signals in Hz: at most half the sampling rate."""
+    """Return the highest frequency in the signals in Hz: the cutoff, or half the sampling rate."""
     high = description.band[1] if description.band else None
     return min(math.inf if description.sfreq is None else description.sfreq / 2, high or math.inf)
 
 
 def _band_difference(trained: Preprocessing, actual: Preprocessing) -> list[Difference]:
-    """Compare two bands, which also depend on the sampling rates.
+    """Compare the bands of the training data and of a recording.
 
-    A narrower band is not a difference if the amplifiers of the training data removed the same
+    The sampling rates are considered, because they limit the highest frequency. A narrower band of
+    the recording is not a difference if the amplifiers of the training data removed the same
     frequencies.
     """
     if trained.band is None:
@@ -459,26 +469,28 @@ def _band_difference(trained: Preprocessing, actual: Preprocessing) -> list[Diff
         lowest = max(low or 0, amplifier_low or 0) * (1 + _TOLERANCE)
         repair = None if (actual_low or 0) > lowest else "filter"
         return [Difference("band", trained.band, actual.band, repair)]
-    # If no low-pass filter was used in training, resampling removes frequencies above the band.
+    # If no low-pass filter was applied in training, resampling the recording to the sampling rate
+    # of the training data removes higher frequencies.
     if high is not None and actual_top > high * (1 + _TOLERANCE):
         return [Difference("band", trained.band, actual.band, "filter")]
     return []
 
 
 def _missing_notches(wanted: Preprocessing, actual: Preprocessing) -> list[float]:
-    """Return the frequencies of the wanted notch filters that were not applied, in Hz."""
+    """Return the frequencies in Hz of those wanted notch filters that were not applied."""
     return [f for f in wanted.notch or () if not any(_are_close(f, o) for o in actual.notch or ())]
 
 
 def _compare_references(trained: Preprocessing, actual: Preprocessing) -> tuple[bool, str | None]:
     """Return whether the references are known to differ, and the step that repairs the difference.
 
-    The step is None if the reference of the training data cannot be computed.
+    The step is None if the reference of the training data cannot be computed from the channels of
+    the recording.
     """
     expected, other = trained.reference, actual.reference
     if CHANGED in (expected, other):
-        # The reference is unknown. MNE also marks bipolar channels as re-referenced, but their
-        # names contain the reference.
+        # A reference is unknown. MNE also marks recordings with bipolar channels as re-referenced.
+        # Their channel names contain the reference, so no difference is assumed.
         names = trained.channels or actual.channels or ()
         are_named = bool(names) and all(channel_names.electrode_pair(name)[1] for name in names)
         differ = AS_RECORDED in (expected, other) and not are_named
@@ -495,7 +507,7 @@ def _compare_references(trained: Preprocessing, actual: Preprocessing) -> tuple[
 def _compare_channels(
     trained: tuple[str, ...] | None, actual: tuple[str, ...] | None
 ) -> tuple[bool, bool]:
-    """Return whether electrodes are missing, and whether their order differs."""
+    """Return whether electrodes of the training data are missing, and whether the order differs."""
     if trained is None or actual is None:
         return False, False
     places = channel_names.match_channels(list(trained), list(actual))

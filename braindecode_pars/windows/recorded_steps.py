@@ -1,7 +1,7 @@
 """Read the preprocessing of a recording from its MNE info and from steps recorded by braindecode.
 
-The MNE info does not contain all preprocessing steps. The functions of this package therefore also
-record in the info which steps they applied.
+The MNE info does not contain all preprocessing steps. Functions of this package that preprocess a
+recording therefore add the steps that they applied to its info (:func:`remember_steps`).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def recorded(
 
     The MNE info contains the cutoff frequencies of the band-pass filter, an average reference that
     was applied as a projection, and whether the reference was changed in another way. Recorded
-    steps also show which steps were not applied: if they do not include a notch filter, no notch
-    filter was applied. This conclusion is not drawn if the effect of a step is unknown, as for a
-    lambda.
+    steps also indicate which steps were not applied: for example, if no notch filter was recorded,
+    no notch filter was applied. If the effect of any recorded step is unknown, as for a lambda, it
+    is also unknown which steps were not applied.
 
     Parameters
     ----------
     info : mne.Info
         Measurement info of the recording.
     steps : iterable
-        Steps as recorded by braindecode in ``raw_preproc_kwargs`` and ``window_preproc_kwargs``,
-        applied after the steps in the info.
+        Preprocessing steps that were applied after the steps in the info, as recorded by
+        braindecode in ``raw_preproc_kwargs`` and ``window_preproc_kwargs``.
     sfreq : float | None
         Sampling rate in Hz after the steps. If None, the sampling rate in the info is used.
 
     Returns
     -------
     Preprocessing
-        Preprocessing without ``channels`` and ``window_seconds``.
+        Preprocessing of the recording, with ``channels`` and ``window_seconds`` set to None.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def recorded(
         if name == "notch_filter"
         for freq in np.atleast_1d(kwargs["freqs"]).tolist()
     }
-    is_estimated = None in freqs  # by MNE, from the signals
+    is_estimated = None in freqs  # MNE estimated the frequencies from the signals
     notch = [] if is_estimated else sorted(float(freq) for freq in freqs if freq < sfreq / 2)
     factors = [kwargs["factor"] for name, kwargs in known if name == "rescale"]
     edges = _edges(info)
@@ -79,22 +79,23 @@ def recorded(
         notch=tuple(notch) if notch or (complete and not is_estimated) else None,
         reference=_reference(info, known, may_be_as_recorded=complete or not all_steps),
         scale=math.prod(factors, start=1.0) if complete else None,
-        # FIR filters, the default of MNE, are represented by None.
+        # None represents FIR filters, which are the default of MNE.
         filter="iir" if methods == {"iir"} else None,
         amplifier=_band(edges, [], sfreq, complete=False),
     )
 
 
-#: Name of a method of MNE, and its arguments by name.
+#: Preprocessing step: name of a method of MNE, and its arguments by name.
 Step = tuple[str, dict[str, Any]]
 #: Methods of MNE whose effect cannot be determined from their arguments.
 _OPAQUE = ("apply_function", "apply_hilbert", "savgol_filter")
 
 
 def _step_of(record: Any) -> Step | None:
-    """Return a step recorded by braindecode or by this package; None if its effect is unknown.
+    """Convert a step recorded by braindecode or by this package to a name and its arguments.
 
-    A step that multiplies EEG by a factor is returned as ``rescale`` with the argument ``factor``.
+    None is returned if the effect of the step is unknown. A step that multiplies EEG by a factor is
+    returned as ``rescale`` with the argument ``factor``.
     """
     try:
         if isinstance(record, Mapping):
@@ -104,7 +105,7 @@ def _step_of(record: Any) -> Step | None:
         if not name:  # a class of braindecode: convert SetEEGReference to set_eeg_reference
             name = record["__class_path__"].rpartition(".")[2]
             name = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    except (KeyError, TypeError, ValueError):  # written by another program
+    except (KeyError, TypeError, ValueError):  # the step was recorded by another program
         return None
     if name in ("rescale", "numpy.multiply"):
         factor = kwargs.get("scalings", kwargs.get("factor"))
@@ -123,14 +124,15 @@ def _band(
     sfreq: float,
     complete: bool,
 ) -> tuple[float | None, float | None] | None:
-    """Return the lower and upper cutoff frequency of all filters; None if no filter was applied.
+    """Return the lower and upper cutoff frequency after all filters; None if the band is unknown.
 
+    If ``complete`` is True, all steps are known, and a band without a filter is (None, None).
     Cutoffs of filters in the recorded steps take precedence over cutoffs in the info. The cutoffs
-    in the info may belong to the amplifier, because file readers store them there. They may
-    therefore differ between files with the same preprocessing. In MNE, a lower cutoff of 0 and an
-    upper cutoff of half the sampling rate mean no filter.
+    in the info may be cutoffs of the amplifier, because file readers store these in the info. They
+    may therefore differ between recordings with the same preprocessing. In MNE, a lower cutoff of 0
+    and an upper cutoff of half the sampling rate mean that no filter was applied.
     """
-    # An upper edge below the lower one is a band-stop filter.
+    # If the upper cutoff is below the lower cutoff, the filter is a band-stop filter.
     filters = [f for f in filters if (f.get("l_freq") or 0) < (f.get("h_freq") or math.inf)]
     lows = [kwargs["l_freq"] for kwargs in filters if "l_freq" in kwargs] or info_edges[:1]
     highs = [kwargs["h_freq"] for kwargs in filters if "h_freq" in kwargs] or info_edges[1:]
@@ -171,18 +173,19 @@ def _reference(
 
 
 def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> str | None:
-    """Return "average", the names of the averaged channels, or None if they are unknown.
+    """Return "average", or the names of the averaged channels, or None if these are unknown.
 
     Names are returned in two cases:
 
-    - Channels were excluded before averaging. A recording to predict may contain these channels.
-    - The average over the channels is not an average reference. Either some channels are not EEG,
-      because readers of EDF files give the type EEG to every signal, such as an ECG. Or the
-      channels have different references, such as C3-M2 and A2-A1.
+    - Channels were excluded before averaging. A recording to predict may contain these channels,
+      and must be re-referenced without them.
+    - The average over the channels is not a usual average reference, for one of two reasons: Some
+      channels are not EEG, because readers of EDF files assign the type EEG to every signal, such
+      as an ECG. Or the channels have different references, such as C3-M2 and A2-A1.
     """
     is_selection = any(_selects_channels(*step) for step in before)
     if any(name == "drop_channels" or _selects_channels(name, kwargs) for name, kwargs in after):
-        # The channels in the info differ from the averaged channels, whose names are unknown.
+        # Channels were dropped after averaging, so the names of the averaged channels are unknown.
         return None if is_selection else AVERAGE
     eeg = filter(channel_names.is_eeg_by_type, info["chs"])
     averaged = [ch for ch in eeg if ch["ch_name"] not in info["bads"]]
@@ -193,17 +196,20 @@ def _average(info: Mapping[str, Any], before: list[Step], after: list[Step]) -> 
     return ", ".join(names) or None
 
 
-#: Strings that pick channels by type, not by name.
+#: Strings in ``picks`` that pick channels by type instead of by name.
 _KINDS = {*mne.io.get_channel_type_constants(include_defaults=True), "all", "data", "bads", "meg"}
 
 
 def _listed(picks: Any) -> list:
-    """Return names, types or indices of channels as a list."""
+    """Convert an argument that selects channels (by name, type or index) to a list."""
     return [] if picks is None else np.atleast_1d(picks).tolist()
 
 
 def _is_of_eeg(kwargs: Mapping[str, Any]) -> bool:
-    """Whether a step applies to EEG channels: by type, by name, or without ``picks``."""
+    """Whether a step applies to EEG channels. Steps without ``picks`` do.
+
+    ``kwargs`` are the arguments of the step, whose ``picks`` select channels by type or name.
+    """
     picks = _listed(kwargs.get("picks"))
     kinds = {pick if isinstance(pick, str) and pick in _KINDS else "eeg" for pick in picks}
     return not kinds or not kinds.isdisjoint(("eeg", "data", "all"))
@@ -218,25 +224,26 @@ def _selects_channels(name: str, kwargs: Mapping[str, Any]) -> bool:
     return not all(isinstance(pick, str) and channel_names.is_other_kind(pick) for pick in chosen)
 
 
-#: Key of the recorded steps in ``info["temp"]``, which MNE provides for other programs and does not
-#: write to files.
+#: Key of the recorded steps in ``info["temp"]``. MNE provides this entry for other programs, and
+#: does not write it to files.
 _ENTRY = "braindecode_pars_steps"
-#: Key of the cutoff frequencies of the channels in ``info["temp"]``.
+#: Key of the cutoff frequencies of each channel in ``info["temp"]``.
 _EDGES = "braindecode_pars_edges"
 
 
 def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """Record in the info of a recording which preprocessing steps were applied to it.
+    """Store in the info of a recording which preprocessing steps were applied to the recording.
 
-    Without this record, the info contains the cutoff frequencies of the band-pass filter, but no
-    notch filter and no reference.
+    Otherwise, the info would contain the cutoff frequencies of the band-pass filter, but no notch
+    filter and no name of the reference.
 
     Parameters
     ----------
     raw : Raw
         Recording. Its ``info`` is modified in place.
     steps : iterable of (str, mapping)
-        Name of the MNE method and its arguments, which must be JSON serializable.
+        For each step, the name of the MNE method and its arguments, which must be JSON
+        serializable.
 
     Examples
     --------
@@ -254,10 +261,10 @@ def remember_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, 
 
 
 def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> None:
-    """Record in the info of a recording the cutoff frequencies of the amplifier for each channel.
+    """Store the cutoff frequencies of the amplifier for each channel in the info of a recording.
 
-    The MNE info has only one pair of cutoff frequencies for all channels, including channels that
-    are not EEG.
+    The MNE info itself has only one pair of cutoff frequencies for all channels, including channels
+    that are not EEG.
 
     Parameters
     ----------
@@ -271,7 +278,7 @@ def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> No
 
 
 def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
-    """Rename channels of a recording, also in the cutoff frequencies stored in its info."""
+    """Rename channels of a recording, including the cutoff frequencies stored by channel name."""
     raw.rename_channels(names, verbose="error")
     if _EDGES in (temp := raw.info.get("temp") or {}):
         of_file, edges = temp[_EDGES]
@@ -280,7 +287,10 @@ def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
 
 
 def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the narrowest cutoff frequencies of the EEG channels before the recorded steps."""
+    """Return the highest lower cutoff and the lowest upper cutoff of all EEG channels in the info.
+
+    Filters in the recorded steps are not considered.
+    """
     info_edges = info.get("highpass"), info.get("lowpass")
     of_file, edges = (info.get("temp") or {}).get(_EDGES, (None, {}))
     used = [edges.get(ch["ch_name"]) for ch in info["chs"] if channel_names.is_eeg(ch)]
@@ -288,7 +298,8 @@ def _edges(info: Mapping[str, Any]) -> tuple[float | None, float | None]:
         return info_edges
     lows, highs = zip(*used, strict=True)
     narrowest = max(filter(None, lows), default=0.0), min(filter(None, highs), default=math.inf)
-    # A cutoff in the info that differs from the file belongs to a filter that was applied later.
+    # If a cutoff in the info differs from the cutoff in the file, a filter was applied after the
+    # file was read, and the cutoff in the info is used.
     low, high = (a if b == c else b for a, b, c in zip(narrowest, info_edges, of_file, strict=True))
     return low, high
 

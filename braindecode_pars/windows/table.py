@@ -1,7 +1,7 @@
 """Container of windows: a table of recordings, a table of windows, and lazy readers of samples.
 
-A subset of the windows is a selection of rows. Labels, subjects and splits are columns. Only the
-tables are in memory: the samples of a window are read on access.
+Labels, subjects and splits are columns of the tables. To take a subset of the windows, rows are
+selected. Only the tables are in memory: the samples of a window are read on access.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -16,14 +16,17 @@ import torch
 
 from braindecode_pars._common import channel_names, checks, subjects
 
-#: Function that reads crops: (indices of signals, first samples, number of samples) -> float32
-#: array of shape (n_signals, n_times), in volts.
+#: Function that reads crops. Its arguments are the indices of the signals, the index of the first
+#: sample of each crop, and the number of samples per crop. It returns a float32 array of shape
+#: (n_crops, n_times), in volts.
 ReadCrops = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class ItemReader:
-    """Reader of windows that are items of an array, a list or a dataset. Checks each window.
+    """Reader of windows that are items of an array, a list or a dataset.
+
+    Each window is checked when it is read.
 
     Attributes
     ----------
@@ -45,7 +48,7 @@ class ItemReader:
         Parameters
         ----------
         positions : ndarray of int, shape (n_windows,)
-            Indices of the windows in error messages.
+            Indices of the windows, which are shown in error messages.
         items : ndarray of int, shape (n_windows,)
             Indices in ``source``.
         montage : Montage
@@ -72,15 +75,15 @@ def _checked_window(i: int, window: Any, montage: "Montage") -> np.ndarray:
     window = plain_array(window)
     if window.dtype.kind not in "iuf" or window.ndim != 2 or 0 in window.shape:
         raise ValueError(
-            f"Window {i} has shape {window.shape} and dtype {window.dtype}, expected real numbers "
-            "of shape (n_chans, n_times), with at least one channel and one sample."
+            f"Window {i} has shape {window.shape} and dtype {window.dtype}, but must contain real "
+            "numbers and have shape (n_chans, n_times), with at least one channel and one sample."
         )
     if montage.rows is not None:
         if len(window) != montage.n_rows:
             raise ValueError(
                 f"Window {i} has {len(window)} rows, but its recording has {montage.n_rows} "
                 "channels, so channels cannot be selected by name. If a transform of the dataset "
-                "changes the channels, pick channels before creating windows instead."
+                "selects channels, remove it and pick the channels before creating windows."
             )
         window = window[montage.rows]
     # Copied because torch does not accept negative strides or read-only memory.
@@ -91,8 +94,8 @@ def _checked_window(i: int, window: Any, montage: "Montage") -> np.ndarray:
         names = montage.names if len(montage.names) == len(window) else range(len(window))
         bad = [str(names[channel]) for channel in np.flatnonzero(~finite)]
         raise ValueError(
-            f"Window {i} contains NaN or infinite samples in channel {checks.format_list(bad, 5)}. "
-            "Interpolate the channel or exclude the window."
+            f"Window {i} contains NaN or infinite samples (channel {checks.format_list(bad, 5)}). "
+            "Interpolate the affected channels, or exclude the window."
         )
     return window
 
@@ -101,10 +104,10 @@ def _checked_window(i: int, window: Any, montage: "Montage") -> np.ndarray:
 class SignalReader:
     """Reader of windows from the continuous signals in a SignalStore.
 
-    The signals are not checked again, because they were checked when the store was written.
-    ``read`` receives, for each window, the base of its recording and its item. The base is the
-    index of the signal of the first channel; the signals of the other channels have the following
-    indices. The item is the first sample of the window.
+    The signals are not checked when they are read, because they were checked when the store was
+    written. ``read`` receives two numbers for each window: the base of its recording and its item.
+    The base is the index of the signal of the first channel in the store; the signals of the other
+    channels have the subsequent indices. The item is the index of the first sample of the window.
 
     Attributes
     ----------
@@ -127,7 +130,7 @@ class SignalReader:
         return self.crops(signals.ravel(), starts, n_times).reshape(*signals.shape, n_times)
 
 
-#: Reader of the samples of windows. ``key`` is equal for readers of the same samples.
+#: Reader of the samples of windows. Readers of the same samples have equal attributes ``key``.
 Reader: TypeAlias = ItemReader | SignalReader
 
 
@@ -138,13 +141,14 @@ class Montage:
     Attributes
     ----------
     chs_info : list of dict | None
-        Channels that are read, as in ``mne.Info["chs"]``. None if unknown.
+        Channels that are read, as in ``mne.Info["chs"]``. None if the channels are unknown.
     bads : frozenset of str
         Names of the channels that are marked as bad.
     rows : ndarray of int, shape (n_chans,) | None
-        Rows of the source window that are read, in this order. If None, all rows are read.
+        Rows (channels) of the window in its source that are read, in this order. If None, all rows
+        are read.
     n_rows : int | None
-        Number of rows of the source window. None if unknown.
+        Number of rows (channels) of the window in its source. None if unknown.
     is_picked : bool
         Whether channels were picked by type or by name.
     """
@@ -162,7 +166,7 @@ class Montage:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the channels; empty if unknown."""
+        """Names of the channels. An empty list if the channels are unknown."""
         return [ch["ch_name"] for ch in self.chs_info or ()]
 
     @cached_property
@@ -177,7 +181,7 @@ class Montage:
 
     @property
     def key(self) -> Hashable:
-        """Value that is equal for recordings with the same channels."""
+        """Hashable key. Recordings with the same channels have equal keys."""
         kinds = tuple(ch.get("kind") for ch in self.chs_info or ())
         rows = None if self.rows is None else tuple(self.rows)
         return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
@@ -185,7 +189,7 @@ class Montage:
     def pick(self, positions: Any, chs_info: list[dict] | None = None) -> Self:
         """Return a montage with the channels at the given positions, in this order.
 
-        If ``chs_info`` is None, the descriptions of the channels are not changed.
+        ``chs_info`` replaces the channel info of the picked channels. If None, it is not changed.
         """
         descriptions = self.chs_info or []
         chosen = np.asarray(positions, dtype=int)
@@ -201,9 +205,9 @@ class Montage:
 class Windows(Sequence):
     """Windows of EEG with labels, subjects and other metadata, read from their source on access.
 
-    Windows can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, float32
-    of shape (n_chans, n_times). Indexing with a slice, a boolean mask or an array of integers
-    returns a subset of the windows without reading samples.
+    Windows can be used as ``X`` in scikit-learn. Indexing with an integer reads one window, and
+    returns it as a float32 array of shape (n_chans, n_times). Indexing with a slice, a boolean mask
+    or an array of integers returns a subset of the windows without reading samples.
 
     Attributes
     ----------
@@ -211,17 +215,18 @@ class Windows(Sequence):
         One row per recording, with the columns ``corpus``, ``subject``, ``session`` and ``split``
         (None or NaN if unknown), ``sfreq`` in Hz (NaN if unknown), ``channels`` (a
         :class:`Montage`), ``preprocessing`` (a
-        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`), ``reader``, and ``base``
-        (index of the recording in its reader). If there are several corpora, the names of the
-        subjects begin with the corpus.
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`), ``reader`` (an object that
+        reads the samples), and ``base`` (index of the recording in its reader). If there are
+        several corpora, the names of the subjects begin with the name of their corpus.
     table : pandas.DataFrame
         One row per window, with the columns ``recording`` (row in ``recordings``), ``item`` (index
-        in the reader), ``start`` and ``stop`` in samples of the recording (-1 if unknown),
-        ``label`` if there are labels, and other metadata of the dataset.
+        of the window in the reader), ``start`` and ``stop`` in samples of the recording (-1 if
+        unknown), ``label`` if there are labels, and other metadata of the dataset.
     label_dtype : numpy.dtype | None
-        Data type of string labels, because the table stores string labels as objects.
+        Data type of the labels if they are strings, because the table stores strings as objects.
+        None for other labels.
     label_names : mapping of str to label | None
-        Label of each class name. None if the dataset has no class names.
+        Label that each class name stands for. None if the dataset has no class names.
 
     Examples
     --------
@@ -246,10 +251,10 @@ class Windows(Sequence):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape (n_windows, n_chans, n_times), from which braindecode builds a model.
+        """Shape (n_windows, n_chans, n_times), which braindecode uses to build a model.
 
-        The shape is (n_windows,) if windows differ in shape, or if their shape is unknown before
-        they are read.
+        If windows differ in shape, or if their shape is only known after they are read, the shape
+        is (n_windows,).
         """
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         sizes = [*{montage.n_chans or 0 for montage in self.montages}, *np.unique(lengths).tolist()]
@@ -272,7 +277,7 @@ class Windows(Sequence):
         return np.array([*self], dtype=dtype)
 
     def take(self, positions: Any) -> Self:
-        """Return the windows at the given positions, in the given order."""
+        """Return a subset: the windows at the given positions, in this order."""
         return replace(self, table=self.table.iloc[np.asarray(positions)])
 
     # Columns -----------------------------------------------------------------------------------
@@ -283,44 +288,46 @@ class Windows(Sequence):
 
     @cached_property
     def _used(self) -> tuple[np.ndarray, np.ndarray]:
-        """Recordings with windows, in the order of their first windows, and index of each window.
+        """Recordings that have windows, and the recording of each window.
 
-        The index of a window is its position in the first array.
+        The first array contains row indices of ``recordings``, in the order of their first windows.
+        The second array contains, for each window, the position of its recording in the first
+        array.
         """
         place, used = pd.factorize(self._recording)
         return used, place
 
     def places(self) -> Iterator[tuple]:
-        """Yield a key of the location of each window. Equal keys mean identical samples."""
+        """Yield a key for each window. Windows with equal keys have the same samples."""
         keys = np.fromiter((reader.key for reader in self.recordings["reader"]), object)
         columns = keys[self._recording], self.column("base"), self.table["item"]
         return zip(*(column.tolist() for column in columns), strict=True)
 
     def column(self, name: str) -> np.ndarray:
-        """Return a column of the table of recordings for each window, shape (n_windows,)."""
+        """Return the values of a column of ``recordings`` for each window, shape (n_windows,)."""
         return self.recordings[name].to_numpy()[self._recording]
 
     def _repeat_for_windows(self, values: Sequence[Any]) -> np.ndarray | None:
-        """Repeat values of recordings for their windows. None if no value is known."""
+        """Repeat the value of each recording for its windows. Return None if no value is known."""
         used, place = self._used
         entries = [values[recording] for recording in used.tolist()]
         return None if pd.isna(np.fromiter(entries, object)).all() else as_column(entries)[place]
 
     @cached_property
     def y(self) -> np.ndarray | None:
-        """Labels, shape (n_windows,); None if there are no labels."""
+        """Label of each window, shape (n_windows,). None if there are no labels."""
         if "label" not in self.table:
             return None
-        labels = self.table["label"].to_numpy(copy=True)  # columns are read-only, unlike labels
+        labels = self.table["label"].to_numpy(copy=True)  # copied, because columns are read-only
         return labels if self.label_dtype is None else labels.astype(self.label_dtype)
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels, shape (n_windows,). Raises a ValueError if there are no labels."""
+        """Label of each window, shape (n_windows,). Raises a ValueError if there are no labels."""
         if (y := self.y) is None:
             raise ValueError(
-                "The windows have no labels. Pass y, or a windows dataset with targets. To learn "
-                "without labels, use PARSEmbedder."
+                "The windows have no labels. Pass the labels as y, or pass a windows dataset with "
+                "targets. To learn without labels, use PARSEmbedder."
             )
         return y
 
@@ -331,7 +338,7 @@ class Windows(Sequence):
 
     @property
     def splits(self) -> np.ndarray | None:
-        """Split of each window, such as "train"; None if there are no splits."""
+        """Split of each window, such as "train" or "valid". None if all splits are unknown."""
         return self._repeat_for_windows(self.recordings["split"].tolist())
 
     @cached_property
@@ -341,12 +348,15 @@ class Windows(Sequence):
 
     @property
     def groups(self) -> np.ndarray | None:
-        """Subject of each window; None if the subject of any window is unknown."""
+        """Subject of each window. None if the subject of any window is unknown."""
         return self.subjects if self.has_subject.all() else None
 
     @property
     def corpus_subjects(self) -> np.ndarray | None:
-        """Subject of each window, prefixed by its corpus if known; None if a subject is unknown."""
+        """Subject of each window, with its corpus as prefix; None if any subject is unknown.
+
+        Subjects of recordings without a corpus have no prefix.
+        """
         if self.groups is None:
             return None
         names = (self.recordings[name].tolist() for name in ("corpus", "subject"))
@@ -369,7 +379,8 @@ class Windows(Sequence):
     def with_subjects(self, subjects: np.ndarray) -> Self:
         """Replace the subjects.
 
-        A recording of several subjects is split into one row per subject.
+        If a recording contains windows of several subjects, it is split into one row of
+        ``recordings`` per subject.
         """
         numbers, first = factorize_rows([self._recording, subjects])
         recordings = self.recordings.iloc[self._recording[first]].reset_index(drop=True)
@@ -380,7 +391,7 @@ class Windows(Sequence):
 
     @cached_property
     def montages(self) -> list[Montage]:
-        """Unique montages, in the order of their first windows."""
+        """Distinct montages of the windows, in the order of their first windows."""
         return self.recordings["channels"].iloc[self._used[0]].unique().tolist()
 
     @cached_property
@@ -393,7 +404,8 @@ class Windows(Sequence):
     def chs_info(self) -> list[dict] | None:
         """Channels, as in ``mne.Info["chs"]``.
 
-        None if unknown; empty if recordings differ in their channels or in the channel order.
+        None if the channels are unknown; an empty list if recordings differ in their channels or in
+        the channel order.
         """
         names = {None if m.chs_info is None else tuple(m.names) for m in self.montages}
         if len(names) > 1:
@@ -405,7 +417,7 @@ class Windows(Sequence):
         return self.montages[self.montage_numbers[i]]
 
     def with_montages(self, montages: Sequence[Montage]) -> Self:
-        """Replace the montages: one new montage for each montage in ``self.montages``."""
+        """Replace each montage in ``self.montages`` with the montage at the same position."""
         new = {id(old): montage for old, montage in zip(self.montages, montages, strict=True)}
         column = [new.get(id(montage), montage) for montage in self.recordings["channels"]]
         return replace(self, recordings=self.recordings.assign(channels=objects(column)))
@@ -416,7 +428,7 @@ class Windows(Sequence):
     def stored_shapes(self) -> np.ndarray:
         """Number of channels and samples of the windows of a SignalStore, shape (n_windows, 2).
 
-        Zero for other windows, which must be read to determine their shapes.
+        Zero for windows that are not in a SignalStore; these must be read to determine the shape.
         """
         n_chans = np.array([montage.n_chans or 0 for montage in self.montages])
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
@@ -429,13 +441,13 @@ class Windows(Sequence):
     def shapes(self) -> np.ndarray | None:
         """Number of channels and samples of each window, int of shape (n_windows, 2).
 
-        None if the windows would have to be read to determine their shapes.
+        None if any window would have to be read to determine its shape.
         """
         return self.stored_shapes if self.stored_shapes.all() else None
 
     @cached_property
     def _where(self) -> tuple[np.ndarray, ...]:
-        """Reader, base, item, length and batch number of each window.
+        """Reader, base, item, length and batch number of each window, as five arrays.
 
         Windows with the same batch number can be read in one call.
         """
@@ -446,11 +458,11 @@ class Windows(Sequence):
         return self.column("reader"), self.column("base"), items, lengths, numbers
 
     def read(self, positions: Sequence[int] | np.ndarray) -> np.ndarray | list[np.ndarray]:
-        """Read the samples of the windows at the given positions, float32.
+        """Read the samples of the windows at the given positions, as float32.
 
-        Windows of a SignalStore with the same channels and length are read in one call, and
-        returned as an array of shape (n_windows, n_chans, n_times). Other windows are returned as a
-        list of arrays.
+        Windows of a SignalStore that have the same channels and length are read in one call, and
+        returned as an array of shape (n_windows, n_chans, n_times). All other windows are returned
+        as a list of arrays.
 
         Raises
         ------
@@ -469,7 +481,20 @@ class Windows(Sequence):
     def read_crops(
         self, positions: np.ndarray, channels: np.ndarray, starts: np.ndarray, n_times: int
     ) -> np.ndarray:
-        """Read one single-channel crop per window of a SignalStore, shape (n_crops, n_times)."""
+        """Read one single-channel crop from each of several windows of a SignalStore.
+
+        Parameters
+        ----------
+        positions, channels, starts : ndarray of int, shape (n_crops,)
+            Window, channel (index in the picked channels), and first sample in the window.
+        n_times : int
+            Number of samples per crop.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_crops, n_times)
+            The crops.
+        """
         readers, bases, items, *_ = (column[positions] for column in self._where)
         chosen = [self.montage_of(i).rows for i in positions.tolist()]
         pairs = zip(chosen, channels.tolist(), strict=True)
@@ -481,15 +506,16 @@ class Windows(Sequence):
         return crops
 
     def batches(self, batch_size: int, *, any_montage: bool = False) -> Iterator[np.ndarray]:
-        """Yield the windows in order, as float32 arrays of shape (<= batch_size, n_chans, n_times).
+        """Yield the windows in order, as float32 arrays with at most ``batch_size`` windows.
 
-        If ``any_montage`` is True, windows of different montages may have different shapes, and
-        each batch contains windows of a single montage.
+        The arrays have shape (n_windows_in_batch, n_chans, n_times). If ``any_montage`` is True,
+        windows of different montages may differ in shape, and each batch contains windows of a
+        single montage.
 
         Raises
         ------
         ValueError
-            If two windows that must have the same shape differ in shape.
+            If two windows differ in shape although they must have the same shape.
         """
         numbers = (self.montage_numbers if any_montage else np.zeros(len(self), int)).tolist()
         shapes: dict[int, tuple[int, ...]] = {}
@@ -502,16 +528,17 @@ class Windows(Sequence):
                 yield batch if isinstance(batch, np.ndarray) else np.stack(batch)
 
     def shortest(self) -> int:
-        """Return the number of samples of the shortest window. May read all windows."""
+        """Return the number of samples of the shortest window. This may read all windows."""
         self.check_not_empty()
         if self.shapes is not None:
             return int(self.shapes[:, 1].min())
         return min(window.shape[1] for window in self)
 
     def check(self) -> tuple[int, int]:
-        """Check that all windows are finite and have the same shape.
+        """Check that all samples are finite and that all windows have the same shape.
 
-        All windows are read once if ``shapes`` is None.
+        If ``shapes`` is None, all windows are read once. The samples of a SignalStore are not
+        checked again.
 
         Returns
         -------
@@ -528,14 +555,17 @@ class Windows(Sequence):
         shapes = self.shapes
         if shapes is None:
             shapes = np.array([batch.shape[1:] for batch in self.batches(64)])
-        # The first window that differs in shape from window 0; window 0 if all are equal.
+        # The first window that differs in shape from window 0, or window 0 if all shapes are equal.
         i = int((shapes != shapes[0]).any(axis=1).argmax())
         first, other = (tuple(shapes[j].tolist()) for j in (0, i))
         _check_shape(i, other, first)
         return first
 
     def read_by(self, source: Any) -> Self:
-        """Replace the samples: ``source[i]`` is window ``i`` with the picked channels."""
+        """Replace the samples: window ``i`` is read from ``source[i]``.
+
+        ``source`` contains only the picked channels.
+        """
         picked = [replace(m, rows=None, n_rows=m.n_chans) for m in self.montages]
         readers = objects([ItemReader(source)] * len(self.recordings))
         recordings = self.with_montages(picked).recordings.assign(reader=readers)
@@ -557,9 +587,21 @@ def _check_shape(i: int, shape: tuple[int, ...], first: tuple[int, ...]) -> None
 
 
 def factorize_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the integer code of each row's combination of values, and the first row of each code.
+    """Return an integer code for each distinct row of values, and the first row with each code.
 
-    Codes are assigned in the order of first occurrence.
+    Codes are assigned in the order in which the rows first occur.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray, shape (n_rows,)
+        Columns of the rows.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n_rows,)
+        Code of each row.
+    first : ndarray of int, shape (n_codes,)
+        Index of the first row with each code.
     """
     numbers = np.zeros(len(columns[0]), dtype=int)
     for column in columns:
@@ -569,13 +611,13 @@ def factorize_rows(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarra
 
 
 def objects(values: Sequence[Any]) -> Any:
-    """Return values as a column of Python objects, without type conversion by pandas."""
+    """Convert values to a pandas column of Python objects, without a conversion of their types."""
     return pd.Index(np.fromiter(values, object), dtype=object, tupleize_cols=False)
 
 
 def as_column(values: Any) -> np.ndarray:
-    """Convert labels or subjects to an array. Values of mixed types are not converted."""
-    if hasattr(values, "columns"):  # a DataFrame, because iterating over it gives column names
+    """Convert labels or subjects to an array. Values of mixed types keep their types."""
+    if hasattr(values, "columns"):  # a DataFrame: iterating over it would give column names
         return np.asarray(values.squeeze(axis=1))
     if hasattr(values, "dtype"):  # array, tensor, Series
         return plain_array(values)
@@ -589,7 +631,7 @@ def as_column(values: Any) -> np.ndarray:
 
 
 def known_column(name: str, values: Any) -> np.ndarray:
-    """Convert values to an array without missing values, see :func:`as_column`.
+    """Convert values to an array with :func:`as_column`, and check that no value is missing.
 
     Raises
     ------
@@ -600,7 +642,7 @@ def known_column(name: str, values: Any) -> np.ndarray:
     if n_missing := int(pd.isna(column).sum()):
         raise ValueError(
             f"Values are missing (None or NaN) in {n_missing} of {len(column)} rows of {name}. "
-            "Remove these rows."
+            "Remove the rows with missing values, or add the values."
         )
     return column
 
@@ -611,7 +653,7 @@ _NO_NAME = {"", "n/a", "nan", "none"}
 
 
 def is_name(values: np.ndarray) -> np.ndarray:
-    """Return which values are names, that is, not missing and not a string such as "n/a"."""
+    """Return which values are names: not None or NaN, and not a string such as "n/a" or ""."""
     blank = [isinstance(v, str) and v.strip().casefold() in _NO_NAME for v in values.tolist()]
     return ~(pd.isna(values.astype(object)) | np.array(blank, dtype=bool))
 
@@ -626,7 +668,8 @@ def plain_array(values: Any) -> np.ndarray:
     """
     if np.ma.is_masked(values):
         raise ValueError(
-            f"{int(np.ma.count_masked(values))} of {np.size(values)} values are masked. Remove "
-            "their windows, or replace missing labels with None."
+            f"{int(np.ma.count_masked(values))} of {np.size(values)} values of the masked array "
+            "are masked, but masks are not supported. Remove windows with masked values, or "
+            "replace masked labels with None."
         )
     return np.asarray(values.detach().cpu() if isinstance(values, torch.Tensor) else values)

@@ -1,4 +1,7 @@
-"""Transition probabilities between classes, and smoothing of predictions over time (HMM)."""
+"""Transition probabilities between classes, and smoothing of predictions over time.
+
+Predictions of consecutive windows are smoothed with a hidden Markov model (HMM).
+"""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,7 +15,10 @@ from braindecode_pars.windows.table import Windows
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    r"""Markov chain of the classes of consecutive training windows, to smooth predictions.
+    r"""Transition probabilities between the classes of consecutive windows, to smooth predictions.
+
+    The classes are the hidden states of a hidden Markov model (HMM). The transition probabilities
+    are estimated from training windows.
 
     Attributes
     ----------
@@ -21,10 +27,11 @@ class Transitions:
         the previous window (row). Estimated from pairs of consecutive windows of the same
         recording, with one added to each count.
     shares : ndarray, shape (n_classes,)
-        Proportion of each class in the training windows, with one added to each count. Used as the
-        class probabilities of the first window, because a recording may begin at any time.
+        Proportion of each class in the training windows, computed with one added to each count.
+        Used as the class probabilities of the first window of a recording, because a recording may
+        begin at any time.
     prior : ndarray, shape (n_classes,)
-        Prior class probabilities that are implicit in the classifier, see Notes.
+        Prior class probabilities that are implicit in the predictions of the classifier, see Notes.
 
     Notes
     -----
@@ -38,10 +45,12 @@ class Transitions:
     :math:`n_c` is the number of training windows of class :math:`c`. With
     ``class_weight="balanced"``, this prior is uniform; without class weights, it is the proportion
     of each class in the training windows.
-    Therefore, :math:`p(c \mid x) / \pi_c` is the likelihood up to a factor that is the same for all
-    classes (Bourlard and Morgan 1994). Smoothed predictions always use the class proportions of the
-    training data as prior, even if the classifier has balanced class weights. With balanced class
-    weights, smoothing therefore predicts rare classes for fewer windows.
+
+    Therefore, :math:`p(c \mid x) / \pi_c` is the likelihood :math:`p(x \mid c)` up to a factor that
+    is the same for all classes (Bourlard and Morgan 1994). Smoothed predictions always use the
+    class proportions of the training data as prior, even if the classifier was trained with
+    balanced class weights. With balanced class weights, smoothed predictions therefore contain
+    fewer windows of rare classes than unsmoothed predictions.
 
     References
     ----------
@@ -74,24 +83,25 @@ class Transitions:
         Parameters
         ----------
         windows : Windows
-            Labeled windows, with indices into ``classes`` as labels. If their times are unknown, as
-            in an array, the windows of a recording are assumed to be consecutive in their order.
+            Labeled windows, with indices into ``classes`` as labels. If the times of the windows
+            are unknown, as in an array, each window of a recording is assumed to follow the
+            previous window in the array.
         classes : ndarray, shape (n_classes,)
-            Labels.
+            Label of each class.
         class_weight : "balanced" | dict | None
-            Class weights of the classifier.
+            Class weights that the classifier was trained with.
 
         Returns
         -------
         Transitions | None
-            None if there are no consecutive windows.
+            Estimated transitions. None if there are no consecutive windows.
         """
         codes, table = windows.labels, windows.table
         columns = ("recording", "item", "start", "stop")
         recordings, items, starts, stops = (table[name].to_numpy() for name in columns)
         is_known = stops >= 0
         starts, stops = np.where(is_known, starts, items), np.where(is_known, stops, items + 1)
-        # Unique numbers of the places where windows start and stop, in order of the starts
+        # Numbers of the times at which windows start and stop, unique across recordings
         factor = max(starts.max(initial=0), stops.max(initial=0)) + 1
         starts, stops = starts + factor * recordings, stops + factor * recordings
         order = starts.argsort()
@@ -106,20 +116,20 @@ class Transitions:
         weights = labels.cross_entropy_weights(codes, classes, class_weight)
         prior = np.bincount(codes, minlength=len(classes)).astype(float)
         prior *= 1 if weights is None else weights.numpy()
-        prior[prior == 0] = 1  # a class without a window, or with weight 0
+        prior[prior == 0] = 1  # for classes without windows, or with weight 0
         return cls(
             counts / counts.sum(axis=1, keepdims=True), shares / shares.sum(), prior / prior.sum()
         )
 
     @classmethod
     def from_json(cls, described: dict[str, Any] | None) -> Self | None:
-        """Create transitions from the result of :meth:`to_json`; None for None."""
+        """Create transitions from the result of :meth:`to_json`. If it is None, return None."""
         if described is None:
             return None
         return cls(**{name: np.array(values) for name, values in described.items()})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the attributes as lists."""
+        """Return the attributes as a dict of lists, which is JSON serializable."""
         return {name: values.tolist() for name, values in vars(self).items()}
 
     def smooth(self, probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,22 +138,23 @@ class Transitions:
         Parameters
         ----------
         probabilities : ndarray, shape (n_windows, n_classes)
-            Class probabilities predicted by the classifier. A row of NaN means a window without a
-            prediction, which is smoothed from the other windows only.
+            Class probabilities predicted by the classifier, in the order of time. A row of NaN is a
+            window without a prediction; its smoothed probabilities depend only on the predictions
+            for the other windows.
 
         Returns
         -------
         smoothed : ndarray, shape (n_windows, n_classes)
             Class probabilities given all windows (forward-backward algorithm).
         path : ndarray of int, shape (n_windows,)
-            Most probable sequence of classes, as indices (Viterbi algorithm). A class in the
-            sequence may differ from the most probable class of the window.
+            Most probable sequence of classes, as class indices (Viterbi algorithm). The class of a
+            window in this sequence may differ from its class with the highest smoothed probability.
         """
         with np.errstate(divide="ignore"):  # a probability of zero
             emissions = np.log(probabilities.astype(float)) - np.log(self.prior)
         emissions[np.isnan(emissions[:, 0])] = 0.0
         step = np.log(self.matrix)
-        # Forward pass: sum over all paths to a class, and the most probable path.
+        # Forward pass: sum over all paths that end in a class, and the most probable of them.
         best = total = np.log(self.shares) + emissions[0]
         forward, origins = [total], []
         for emission in emissions[1:]:
@@ -151,7 +162,7 @@ class Transitions:
             forward.append(total)
             origins.append((best[:, None] + step).argmax(axis=0))
             best = emission + (best[:, None] + step).max(axis=0)
-        # Backward pass: sum over all paths from a class, and backtracking of the best path.
+        # Backward pass: sum over all paths that begin in a class. The best path is traced back.
         remaining = np.zeros(len(step))
         backward, path = [remaining], [int(best.argmax())]
         for emission, origin in zip(emissions[:0:-1], origins[::-1], strict=True):

@@ -318,7 +318,7 @@ def test_the_folder_is_an_encoder_too_and_no_other_model(fitted, nights, tmp_pat
     assert same_weights(encoder, fitted.encoder_)
     assert card.finetune_subjects == [1, 2, 3, 4]
     assert report.complete
-    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, expected a PARSClassifier"):
+    with pytest.raises(ValueError, match="a saved FewLabelsClassifier, but a PARSClassifier"):
         PARSClassifier.load(folder)
 
 

@@ -42,7 +42,7 @@ def test_the_exit_code_shows_a_leak_in_tables():
         ("train.csv", "absent.csv", "absent.csv"),
         ("absent", "absent", "dataset 'absent'"),
         ("train.csv", "unknown.csv", "required columns subject"),
-        ("train.csv", "text.csv", "stop must be numbers"),
+        ("train.csv", "text.csv", "stop must contain only numbers"),
         ("train.csv", "simulated", "another table"),
         ("train.csv", "other.tsv --low 1", "do not apply to tables"),
     ],

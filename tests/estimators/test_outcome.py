@@ -39,7 +39,7 @@ def test_a_class_that_is_never_predicted(nights, make):
     absent = sorted({0, 1, 2} - set(clf.predict(X).tolist()))
     assert 2 in absent
     names = ", ".join(map(str, absent))
-    assert f"{names} for any of 24 training windows" in texts[-1]
+    assert f"{names} for none of the 24 training windows" in texts[-1]
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ def test_a_loaded_regressor_predicts_and_learns_the_same(nights, depth, tmp_path
     assert loaded.history_.equals(model.history_)
     assert loaded.encoder_card_ == model.encoder_card_
     assert same_weights(loaded.fit(nights, depth).net_.module_, model.net_.module_)
-    with pytest.raises(ValueError, match="a saved PARSRegressor, expected a PARSClassifier"):
+    with pytest.raises(ValueError, match="a saved PARSRegressor, but a PARSClassifier"):
         PARSClassifier.load(tmp_path / "model")
 
 

@@ -350,7 +350,7 @@ def test_invalid_inputs_are_refused():
             audit_split(table, table.assign(**changes))
     with pytest.raises(ValueError, match="test lacks the required columns subject"):
         audit_split(table, table.drop(columns="subject"))
-    with pytest.raises(TypeError, match="start must be numbers"):
+    with pytest.raises(TypeError, match="start must contain only numbers"):
         audit_split(table, table.assign(start="begin"))
     with pytest.raises(TypeError, match=r"only one.*DataFrame"):
         audit_split(table, cut(0))

@@ -51,8 +51,8 @@ def file_of(root, subject="01"):
 READING = dict(window_seconds=10, sfreq=SFREQ, low=1, high=40, mains=None, verbose=0)
 
 
-@pytest.mark.filterwarnings("ignore:Data leakage")
-@pytest.mark.filterwarnings("ignore:.*the 4 channels shared")
+@pytest.mark.filterwarnings("ignore:Possible data leakage")
+@pytest.mark.filterwarnings("ignore:.*4 channels")
 def test_all_functions_read_the_same_data(tmp_path):
     root = bids(tmp_path / "data", is_above=True)
     windows = folder.load(root, reference="average", **READING)

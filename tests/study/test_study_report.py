@@ -312,7 +312,7 @@ def test_tables_have_the_values_of_the_study(page, study):
         "pretrainings": ["PARS (sham)", "<td>2400</td><td>0.620</td>", "no longer improved"],
         "controls": ["<p>The gain is lost without &lt;slow&gt; voltages.</p>", "<img"],
         "confusion": ["<img"],
-        "data": ["linked ears", "<td>835</td>", "samples: &lt;a&gt; and &lt;b&gt;."],
+        "data": ["linked ears", "<td>835</td>", "signals: &lt;a&gt; and &lt;b&gt;."],
         "left-out": ["pars-sleep: windows are too short", "networks: ValueError: &lt;no&gt;"],
         "design": ["braindecode-pars study folder", "torch 2.11", "0, 1, 2", "abc123"],
         "plan": ["<td>9.5</td>", ">finished</td>", ">ValueError: &lt;no&gt; windows</td>"],

@@ -148,7 +148,7 @@ def test_training_ends_when_the_held_out_loss_no_longer_falls(
     script(monkeypatch, losses)
     net = trained(short, tiny, max_steps=300)
     (begin,) = [row["epoch"] for row in net.history if "decay_reason" in row]
-    assert "no longer fell" in reason_of(net)
+    assert "no longer decreased" in reason_of(net)
     assert len(net.history) == begin + math.ceil(begin / 4)
     # The slow rule
     measured = {r["epoch"]: r["valid_loss_relative"] for r in net.history if "valid_loss" in r}

@@ -14,7 +14,7 @@ def test_pretraining_above_98_percent_of_chance():
         warn_of_chance, [{"train_loss_relative": 0.9812}, {"epoch": 2}], 36
     )
     assert "0.981" in text
-    assert "number of steps: 36" in text
+    assert "After 36 pretraining steps" in text
     assert convergence_warnings(warn_of_chance, [{"train_loss_relative": 0.9799}], 36) == []
     assert convergence_warnings(warn_of_chance, [], 0) == []
 
@@ -37,7 +37,7 @@ def test_pretraining_warns_of_chance(nights, tiny):
             pretrain_encoder, PatchEncoder(100, **tiny), nights, once, verbose=0
         )
         assert len(texts) == n_warnings
-        assert all("number of steps: 3" in text for text in texts)
+        assert all("After 3 pretraining steps" in text for text in texts)
 
 
 def test_the_held_out_loss_counts_where_it_is_known():
