@@ -43,8 +43,8 @@ def test_the_exit_code_shows_a_leak_in_tables():
         ("absent", "absent", "Unknown dataset 'absent'"),
         ("train.csv", "unknown.csv", "required columns subject"),
         ("train.csv", "text.csv", "stop must be numbers"),
-        ("train.csv", "simulated", "Only one of"),
-        ("train.csv", "other.tsv --low 1", "recordings only"),
+        ("train.csv", "simulated", "only be compared with another table"),
+        ("train.csv", "other.tsv --low 1", "do not apply to tables"),
     ],
 )
 def test_mistakes_end_with_a_message(train, test, text):

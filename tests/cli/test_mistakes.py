@@ -19,7 +19,7 @@ MISTAKES = {
     "store --recipe tueg=. out --labels": (1, "TUEG has no labels"),
     "plan": (2, "--n-windows and --sfreq"),
     "plan absent": (1, "absent"),
-    "pretrain tree --out out": (1, "use: braindecode-pars store tree STORE"),
+    "pretrain tree --out out": (1, ": braindecode-pars store tree STORE"),
     "fit tree --out out --jobs 1": (1, "braindecode-pars store FOLDER STORE"),
     "pretrain store --out out --set n_patches": (1, "KEY=VALUE"),
     "fit tree --out out --method pars --encoder small": (2, "--method trains a new encoder"),

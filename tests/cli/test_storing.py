@@ -105,7 +105,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["ysyw=ysyw", "--exclude", "tuab"], "the folder tuab, but YSYW shares no"),
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
-        (["ysyw=ysyw", "--share", "tueg=1"], "(ysyw), got tueg"),
+        (["ysyw=ysyw", "--share", "tueg=1"], "(ysyw), and no other names. Got: tueg"),
         (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw twice"),
     ],
 )
