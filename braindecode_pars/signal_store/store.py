@@ -563,8 +563,8 @@ class SignalStore:
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
-                f"{self.path} contains no recordings of the subjects {', '.join(absent)}. Available "
-                "subjects: "
+                f"{self.path} contains no recordings of the subjects {', '.join(absent)}. "
+                "Available subjects: "
                 f"{checks.format_list(list(map(str, self.subjects))) or 'none'}."
             )
         return subjects
