@@ -168,14 +168,14 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
         repeated. Default: all labels. In the bundled dataset sleep, windows with labels that you do
         not pass remain as unlabeled windows.
     subject
-        Regular expression whose group matches the subject in the path of a file. See braindecode-
-        pars store --help.
+        Regular expression whose group matches the subject in the path of a file. The default is
+        described in the help of the command store.
     window_seconds
-        Length of a window in seconds. Default: 30; if all labels have the same duration, and it is
-        less than 30 s, this duration.
+        Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
+        the same duration and this duration is shorter than 30 s.
     sfreq
-        Sampling rate in Hz, to which recordings are resampled. Default: sampling rate on which the
-        encoder was pretrained, or 200 without an encoder.
+        Sampling rate in Hz, to which recordings are resampled. Default: as in the pretraining data
+        of the encoder, or 200 without an encoder.
     low
         Lower cutoff frequency of the band-pass filter in Hz. Default: as in the pretraining data of
         the encoder, or 0.3 without an encoder.
@@ -269,8 +269,8 @@ def study(
         Number of labeled subjects on which the methods are trained. Default: 4, or fewer if a fold
         has fewer than 12 training subjects.
     draws : N
-        Number of draws: how often the labeled subjects are selected at random from the training
-        subjects of a fold. Must be even. Default: 12.
+        Number of draws (random selections of labeled subjects) in each fold. Must be even. Default:
+        12.
     minutes : N
         Maximum duration of each pretraining in minutes. Default: 8; with --quick 5, with --thorough
         60.
@@ -330,8 +330,8 @@ def store(
         May be repeated.
     share : NAME=X
         Relative proportion of a corpus in the training data of pretraining, such as tueg=1. Only
-        the ratios matter; pass this option for every corpus. Default: each window is used once per
-        pass over the data.
+        the ratios matter. Repeat the option, once for each corpus. Default: each window is used
+        once per pass over the data.
     settings : NAME.KEY=VALUE
         Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.
     sfreq

@@ -46,11 +46,11 @@ def evaluate(
 ) -> None:
     """Score classifiers on held-out subjects, with one of several evaluation protocols.
 
-    leave-one-subject-out: hold out each subject in turn. compare: the same, and test the paired
-    differences between methods. label-efficiency: vary the number of labeled training subjects,
-    with fixed test subjects. transfer: fine-tune pretrained encoders on another corpus, with fixed
-    test subjects. ablation: vary settings of pretraining with PARS, with fixed test subjects.
-    controls: repeat a comparison on control signals, such as high-pass filtered windows, to find
+    The protocol leave-one-subject-out holds out each subject in turn; compare does the same, and
+    also tests the paired differences between methods. Three protocols have fixed test subjects:
+    label-efficiency varies the number of labeled training subjects, transfer fine-tunes pretrained
+    encoders on another corpus, and ablation varies settings of pretraining with PARS. The protocol
+    controls repeats a comparison on control signals, such as high-pass filtered windows, to find
     out which signal properties a difference between methods depends on.
 
     To resume an interrupted command, run it again: finished fits are stored in --out. If you pass
@@ -61,10 +61,10 @@ def evaluate(
     protocol
         compare, leave-one-subject-out, label-efficiency, transfer, ablation or controls.
     dataset : NAME
-        Labeled windows: the name of a bundled dataset (sleep or mental_arithmetic), simulated, or
-        the name of a public corpus with --data ({RECIPES}); a folder of labeled recordings, a BIDS
-        dataset, or a signal store with labels; or a Python file with a function load that returns
-        labeled windows.
+        Labeled windows, one of: a bundled dataset (sleep or mental_arithmetic); simulated
+        (simulated sleep); a public corpus, whose folder is passed with --data ({RECIPES}); a folder
+        of labeled recordings, a BIDS dataset, or a signal store with labels; or a Python file with
+        a function load that returns labeled windows.
     data
         Folder of the public corpus named by --dataset, or of a signal store with labels of this
         corpus. For a Python file: folder that is passed to its function load.
