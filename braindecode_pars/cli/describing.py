@@ -161,10 +161,7 @@ def show_plan(
         "duration (hours)": run_plan.hours,
     }
     print_frame(pd.DataFrame(facts.items()), header=False)
-    show(
-        "No run was started. The duration is extrapolated from one timed training step, and it is "
-        "assumed that loading data takes less time than training."
-    )
+    show("No run was started. The duration is correct if loading data is faster than training.")
 
 
 def show_encoders() -> None:
@@ -182,10 +179,7 @@ def show_encoders() -> None:
     ]
     print_frame(pd.DataFrame(rows), n_text=4)
     show("The held-out loss is divided by the chance-level loss (below 1 is better than chance).")
-    show(
-        "To print the encoder card of an encoder: braindecode-pars encoders NAME. To print its "
-        "probing analysis, add --audit."
-    )
+    show("Encoder card: braindecode-pars encoders NAME. Probing analysis: add --audit.")
 
 
 def show_card(name: str) -> None:

@@ -151,9 +151,7 @@ def evaluate(
                 f"the protocols that support it: {accepting}."
             )
     if (required := REQUIRED.get(protocol)) and required not in options:
-        raise typer.BadParameter(
-            f"The protocol {protocol} requires the option {required}. See the help (--help)."
-        )
+        raise typer.BadParameter(f"The protocol {protocol} requires the option {required}.")
     from braindecode_pars import datasets
     from braindecode_pars.cli import evaluation_report as report
     from braindecode_pars.datasets import any_source

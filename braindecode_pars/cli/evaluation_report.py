@@ -219,10 +219,7 @@ def _report(scores: pd.DataFrame, out: Path, draw: Callable[..., Any]) -> None:
     plotting.style.save_figure(
         draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150
     )
-    show(
-        f"Results written to {out}: scores.csv (scores), {metric}.png (figure) and the folder "
-        "cache (finished fits)."
-    )
+    show(f"Results written to {out}: scores.csv, {metric}.png, and finished fits in cache/.")
 
 
 def show_scores(scores: pd.DataFrame, over: str) -> None:

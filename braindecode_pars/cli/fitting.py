@@ -89,16 +89,11 @@ def fit_folder(
     clf.fit(windows)
     minutes = n_subjects * (time.perf_counter() - start) / 60
     clf.save(out)
-    show(
-        f"The model was trained on all labeled windows and saved to {out}. To predict other "
-        "recordings, run:"
-    )
+    show(f"The model was trained on all labeled windows and saved to {out}.")
+    show("To predict other recordings, run:")
     _show_predict_command(out)
     if n_subjects == 1:
-        show(
-            "All labels are from one subject, so the accuracy on other subjects cannot be "
-            "estimated. To estimate it, label recordings of more subjects."
-        )
+        show("To estimate the accuracy on other subjects, label recordings of more subjects.")
         return
     if method == "few-labels":  # in the evaluation, center the features of all methods or of none
         settings = {name: value for name, value in settings.items() if name != "recenter"}
@@ -247,10 +242,7 @@ def _show_study(result: Study, out: Path) -> None:
         title = f"{metric} after training on {result.n_labeled} labeled subjects"
         print_frame(table.round(3), f"{title} (mean and uncorrected 95 % CI)", 2)
     show("\n".join(["", *result.answers]))
-    show(
-        f"Report written to {out / 'report.html'}. The same folder contains scores.csv, levels.csv "
-        "and study.json."
-    )
+    show(f"Report written to {out / 'report.html'}, next to scores.csv, levels.csv and study.json.")
     if result.recommendation is not None and result.recommendation.folder:
         show(
             f"The recommended method, {result.recommendation.method}, was trained on all labeled "

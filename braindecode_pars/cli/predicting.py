@@ -145,10 +145,7 @@ def _predict(
                 write(f"The model was adapted to the recording, with {basis}.")
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
-            write(
-                "The signals were rescaled to the amplitude of the training data (multiplied by "
-                f"{factor:.3g})."
-            )
+            write(f"Signals were multiplied by {factor:.3g} to match the training amplitude.")
         for message in dict.fromkeys(str(message) for message, *_ in caught):
             write(message)
         results.write(frame, state)
@@ -189,15 +186,9 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
     print_frame(shown.rename(columns=headings))
     n_failed = table["problem"].notna().sum()
     if n_finished:
-        show(
-            f"{n_finished} of {n_recordings} recordings had already been predicted, and were "
-            "skipped."
-        )
+        show(f"{n_finished} of {n_recordings} recordings had already been predicted.")
     if n_failed:
-        show(
-            f"{n_failed} of {n_recordings} recordings could not be predicted. The reasons are in "
-            f"the column problem of {file}."
-        )
+        show(f"{n_failed} of {n_recordings} recordings could not be predicted. Reasons: {file}")
     if "findings" in table:
         seen = table["recording"][table["findings"].str.contains("subject_in_training", na=False)]
         if len(seen):

@@ -135,11 +135,11 @@ plotting.training_curves(history[[*columns, "method", "seed"]])
 plt.show()
 
 # %%
-# Only the losses of MAE and of the sum of PARS and MAE decrease clearly below the chance level.
-# However, the dashed line, the loss of MAE on removed patches, stays near the chance level, so MAE
-# only copies the visible patches. PARS and MP3 are close to the chance level. DropPos is near 1.04,
-# which is log 30 / log 26, the loss of a uniform prediction over all 30 positions, including the
-# four visible ones.
+# Only the losses of MAE and of Joint, the sum of PARS and MAE, decrease clearly below the chance
+# level. However, the dashed line, which is the loss of MAE on removed patches only, stays near the
+# chance level, so MAE only copies the visible patches. The losses of PARS and MP3 are close to the
+# chance level. The loss of DropPos is near 1.04, which is log 30 / log 26: DropPos predicts all 30
+# positions with the same probability, including the four known positions.
 #
 # A linear probe on held-out subjects
 # -----------------------------------
@@ -177,12 +177,14 @@ ax.set_xlabel("Cohen's kappa")
 plt.show()
 
 # %%
-# These results do not rank the pretext tasks. On average, no pretrained encoder scores higher than
-# the random encoder. By default, a token contains the power spectrum of its patch, so features of a
-# random encoder already distinguish the stages; seconds of pretraining do not improve them. The
-# ranges of the tasks overlap, and they are over three seeds on the same six subjects. The loss does
-# not rank the tasks either: MAE has the lowest loss, by copying, and the lowest kappa. Log band
-# power scores far higher, because the simulated stages are defined by frequency bands.
+# These results do not rank the pretext tasks. The mean score of each pretrained encoder is at most
+# that of the random encoder. The reason is that, by default, a token (input of the encoder)
+# contains the power spectrum of its patch. Features of a random encoder therefore already
+# distinguish the sleep stages, and seconds of pretraining do not improve the features. The scores
+# of the tasks overlap, although they are only from three seeds and the same six subjects. The
+# relative loss does not rank the tasks either: MAE has the lowest loss, because it copies visible
+# patches, but one of the lowest scores. Log band power scores far higher, because the simulated
+# stages are defined by frequency bands.
 #
 # See :doc:`/results/index` for more subjects, longer training and fine-tuning.
 

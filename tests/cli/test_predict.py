@@ -170,7 +170,7 @@ def content(folder):
 def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys):
     assert call("a.edf", "b.edf") == 0
     assert call("a.edf", "b.edf", "c.edf") == 0
-    assert "2 of 3 recordings had already been predicted, " in capsys.readouterr().out
+    assert "2 of 3 recordings had already been predicted." in capsys.readouterr().out
     assert [name for name, _ in clf.predicted] == ["a.edf", "b.edf", "c.edf"]
     assert summary(tmp_path)["SE"].tolist() == [33.333] * 3
     assert names(tmp_path / "out")[:6] == [
