@@ -1,4 +1,4 @@
-"""Run ``python -m braindecode_pars``, equivalent to ``braindecode-pars``."""
+"""Entry point of ``python -m braindecode_pars``, which is equivalent to ``braindecode-pars``."""
 
 from braindecode_pars.cli import main
 

@@ -11,7 +11,7 @@ import lazy_loader
 
 from braindecode_pars._common import names
 
-# ``app`` is imported lazily, so that ``main`` can name the extra of a missing package.
+# ``app`` is imported lazily, so that ``main`` can report which extra installs a missing package.
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs={"commands": ["app"]})
 __all__ = ["main"]
 
@@ -24,12 +24,12 @@ def main() -> None:
     >>> from braindecode_pars.cli import main
     >>> main()  # doctest: +SKIP
     """
-    # Characters that the terminal cannot show must not stop a command after hours of computing.
+    # Escape characters that the terminal cannot show: an encoding error must not end a command.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     warnings.formatwarning = _plain
-    # braindecode 1.8 uses montage names that are deprecated in MNE.
+    # Hide the warning about montage names that braindecode 1.8 uses and MNE has deprecated.
     warnings.filterwarnings("ignore", category=FutureWarning, module="mne")
     try:
         from braindecode_pars.cli.commands import app
@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _plain(message: Any, category: type[Warning], *where: Any, **named: Any) -> str:
-    """Format a warning without the line of code, which is not code of the user in a command."""
+    """Format a warning without a line of code: it would be code of the package, not of the user."""
     if issubclass(category, UserWarning):
         return f"Warning: {message}\n"
     return _formatwarning(message, category, *where, **named)

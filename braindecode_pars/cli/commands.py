@@ -1,8 +1,9 @@
 """Commands of ``braindecode-pars`` with their arguments, options and help texts.
 
-The other modules of this folder implement the commands. Slow packages are imported only when a
-command runs, so that ``--help`` is fast. ``plan`` and ``pretrain`` share the options of a run;
-``study`` and ``fit`` share the options for reading recordings.
+Other modules of this folder implement the commands. Slow packages are imported only when a command
+runs, so that ``--help`` is fast. The commands ``plan`` and ``pretrain`` share the options of a
+pretraining run (see :func:`run_config`). The commands ``study``, ``fit`` and ``audit-split`` share
+the options for reading recordings (see :func:`reading_of`).
 """
 
 import logging
@@ -29,7 +30,7 @@ from braindecode_pars.runs.config import LAPTOP, RunConfig
 
 log = logging.getLogger(__name__)
 
-#: Types of the options of a run.
+#: Types of the options of a pretraining run.
 _TYPES: dict[str, Any] = {
     **{name: kind for name, kind in get_type_hints(RunConfig).items() if kind is not Any},
     "paper": bool,
@@ -38,7 +39,7 @@ _TYPES: dict[str, Any] = {
     "compile": Annotated[bool, typer.Option("--compile/--no-compile")],
     "sham": Annotated[bool, typer.Option("--sham")],
 }
-#: Default values of the options of a run, as shown in the help.
+#: Default values of the options of a pretraining run, as shown in the help.
 _DEFAULTS = {
     name: f"{LAPTOP[name]} on the CPU, else {default}" if name in LAPTOP else str(default)
     for name in get_type_hints(RunConfig)
@@ -47,24 +48,29 @@ _DEFAULTS = {
 
 
 def run_config(options: dict[str, Any]) -> RunConfig:
-    """Return the configuration of a run; on the CPU, the defaults are suitable for a laptop.
+    """Return the configuration of a pretraining run for the options of a command.
 
-    Options without a value are not in ``options``, so that the defaults apply.
+    Options that were not passed on the command line are not in ``options``. Their defaults are the
+    settings of the paper, or, on the CPU without ``--paper``, settings for a laptop.
 
     Options
     -------
     paper
-        Use the published settings as defaults on the CPU, too. Without it, the defaults on the CPU
-        are suitable for a laptop.
+        Also use the published settings as defaults if the run is on the CPU. Without this option,
+        the defaults on the CPU are smaller and suitable for a laptop.
     task : NAME
-        Pretext task: {TASKS}; or a custom task FILE.py:CLASS, whose code is executed.
+        Pretext task: {TASKS}; or your own task, as FILE.py:CLASS (a Python file and a class in this
+        file; the file is executed).
     settings : KEY=VALUE
         Argument of the pretext task, such as n_patches=240. May be repeated.
     encoder : FOLDER
-        Encoder with which pretraining starts: a folder, the name of a bundled encoder such as
-        small, or a model id. The sizes of this encoder are used instead of the size options below.
+        Pretrained encoder from which the run starts: a folder, the name of a bundled encoder such
+        as small, or a model id. The sizes of this encoder are used; the options --patch-seconds,
+        --embed-dim, --num-layers, --num-heads, --mlp-dim, --drop-prob and --tokenizer are ignored.
+        Default: a new encoder.
     window_seconds : X
-        Length of the crops in seconds. Repeat the option to alternate between several lengths.
+        Length in seconds of the crops (random excerpts of recordings) on which the encoder is
+        trained. Repeat the option to alternate between several lengths.
     patch_seconds : X
         Length of a patch in seconds.
     embed_dim : N
@@ -76,42 +82,48 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     mlp_dim : N
         Hidden size of the feed-forward layers.
     drop_prob : X
-        Dropout rate of the residual branches.
+        Dropout probability of the residual branches.
     tokenizer : NAME
-        Patch embedding: linear or spectral.
+        Patch embedding, which converts patches to tokens: linear or spectral.
     epochs : N
-        Number of epochs; the learning rate schedule has the same length. If not set, a run on the
-        CPU continues while the loss on held-out subjects decreases.
+        Number of epochs. The learning rate decays to zero over this number of epochs. Without this
+        option, a run on the CPU (without --paper), or a run with --max-steps or --minutes,
+        continues as long as the loss on held-out subjects decreases.
     max_steps : N
-        Maximum number of steps, if --epochs is not set. Default: 2000.
+        Maximum number of steps of a run without --epochs. Default: 2000, or no maximum with
+        --minutes.
     minutes : X
-        Maximum duration in minutes, if --epochs is not set.
+        Maximum duration in minutes of a run without --epochs.
     sham
-        Sham pretraining, as a control for a pretraining: it uses the targets of other windows, so
-        that nothing can be learned. Pass the same --max-steps as for the pretraining.
+        Sham pretraining, as a control for a pretraining run: the same training, but each window
+        gets the targets of another window, so that there is nothing to learn. Pass the same
+        --max-steps or --epochs as in the pretraining run.
     steps_per_epoch : N
-        Number of steps per epoch. Default: one pass over the data.
+        Number of steps per epoch. Default: one pass over the data; without --epochs, at most 250
+        steps.
     batch_size : N
-        Number of crops per step, over all processes.
+        Number of crops per step, summed over all processes.
     micro_batch_size : N
         Number of crops per forward pass. Smaller values require less memory. Default: batch size /
         number of processes.
     lr : X
-        Learning rate of AdamW after the warm-up.
+        Learning rate of the optimizer AdamW after the warm-up.
     weight_decay : X
         Weight decay of the weights of linear layers.
     warmup : X
-        Fraction of all steps in which the learning rate increases.
+        Fraction of all steps during which the learning rate increases linearly. If the number of
+        epochs is not fixed, the warm-up always takes 100 steps.
     exclude_subjects : ID
-        Subject to exclude. May be repeated.
+        Subject to exclude from training, such as a future test subject. May be repeated.
     precision : NAME
-        Precision: float32 or bfloat16.
+        Numerical precision of training: float32 or bfloat16.
     compile
         Compile the encoder with torch.compile.
     seed : N
-        Random seed.
+        Seed of all random numbers.
     device : NAME
-        Device: auto, cpu, cuda or mps.
+        Device to train on: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the
+        CPU.
     num_workers : N
         Number of processes that load data in advance, for each training process. Default: up to 4
         on a GPU, 0 on the CPU.
@@ -127,13 +139,13 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     if paper or find_device(options.get("device", RunConfig.device)).type != "cpu":
         return RunConfig(**options)
     log.info(
-        "On the CPU, the defaults are suitable for a laptop. Pass --paper to use the published "
-        "settings."
+        "The run is on the CPU, so the default settings are suitable for a laptop. Pass --paper to "
+        "use the published settings instead."
     )
     return RunConfig.for_laptop(**options)
 
 
-#: Exit code of the command audit-split if there is a leak; 1 and 2 indicate errors.
+#: Exit code of the command audit-split if there is data leakage. The codes 1 and 2 indicate errors.
 LEAK = 3
 
 
@@ -143,47 +155,51 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     Options
     -------
     labels
-        Table with the labels of files or subjects, such as participants.tsv. Default: the
-        annotations of the recordings.
+        Table with the labels of files or subjects, such as participants.tsv. Default: the labels
+        are the annotations of the recordings.
     labels_from : PATTERN
-        Regular expression with groups for the label, and optionally the subject, in the path of a
-        file, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'. Use it instead of --labels.
+        Regular expression that finds the label (group "label") and optionally the subject (group
+        "subject") in the path of a file, such as '(?P<subject>[^_/]+)_(?P<label>[^_.]+)'. Use this
+        option instead of --labels.
     label_column
-        Column of the table that contains the labels.
+        Column of the table in --labels that contains the labels.
     classes
-        Label to use, optionally with a class name, as in 'Sleep stage W=W'. May be repeated.
-        Default: all labels. In the bundled dataset sleep, windows with other labels are unlabeled.
+        Label to use as a class. To rename the class, add its name, as in 'Sleep stage W=W'. May be
+        repeated. Default: all labels. In the bundled dataset sleep, windows with labels that you do
+        not pass remain as unlabeled windows.
     subject
-        Regular expression for the subject in a file path, as in store --subject.
+        Regular expression whose group matches the subject in the path of a file. The default is
+        described in the help of the command store.
     window_seconds
         Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
-        the same duration below 30 s.
+        the same duration and this duration is shorter than 30 s.
     sfreq
-        Sampling rate in Hz. Default: value of the encoder, or 200 without an encoder.
+        Sampling rate in Hz, to which recordings are resampled. Default: as in the pretraining data
+        of the encoder, or 200 without an encoder.
     low
-        Lower edge of the band-pass filter in Hz. Default: value of the encoder, or 0.3 without an
-        encoder.
+        Lower cutoff frequency of the band-pass filter in Hz. Default: as in the pretraining data of
+        the encoder, or 0.3 without an encoder.
     high
-        Upper edge of the band-pass filter in Hz. Default: value of the encoder, or 75 without an
-        encoder.
+        Upper cutoff frequency of the band-pass filter in Hz. Default: as in the pretraining data of
+        the encoder, or 75 without an encoder.
     mains
-        Line frequency for the notch filter in Hz. Default: 60.
+        Line frequency in Hz, which a notch filter removes. Default: 60.
     reference
         New reference: average (average reference over the selected channels). Default: reference
         as recorded.
     channels
-        EEG channel to select. May be repeated. Default: all scalp electrodes shared by all
-        recordings.
+        EEG channel to select. May be repeated. Default: all scalp electrodes that all recordings
+        contain.
     n_jobs
-        Number of processes. Default: 1.
+        Number of parallel processes. Default: 1.
     on_error
-        Action for a recording that cannot be read: raise (stop the command), or warn (skip the
-        recording). Default: raise (command study: warn).
+        What to do if a recording cannot be read: raise (stop the command with an error), or warn
+        (skip the recording with a warning). Default: raise; for the command study, warn.
     """
     if "classes" not in options:
         return options
-    # The argument classes selects labels of a table, of paths or of a bundled dataset, and the
-    # argument labels selects annotations.
+    # The option --class becomes the argument classes if the labels are from a table, from paths or
+    # from a bundled dataset. If the labels are annotations, it becomes the argument labels.
     by_classes = {"labels", "labels_from"} & options.keys() or not Path(folder).exists()
     split = [text.rpartition("=")[::2] for text in options["classes"]]  # LABEL=NAME, or LABEL
     names = {label or name: name for label, name in split}
@@ -214,49 +230,59 @@ def study(
     plan_only: bool = False,
     options: dict[str, Any],
 ) -> None:
-    """Study whether pretraining improves classification of labeled recordings; write a report.
+    """Study whether pretraining improves classification of your recordings, and write a report.
 
-    Checks the data, prints the plan, compares pretraining with sham pretraining (targets of other
-    windows) and with baselines on held-out subjects, and recommends a method. The report is
-    updated while the study runs. To resume an interrupted study, run the same command.
+    The command checks the data and prints a plan. It then trains methods on the labels of a few
+    subjects and scores them on held-out subjects: linear classifiers on encoders after pretraining
+    and after sham pretraining (the same training, but each window gets the targets of another
+    window, so that there is nothing to learn), and baselines. At the end, it recommends a method,
+    and saves a model of this method that was trained on all labeled subjects. The report is updated
+    during the study. To resume an interrupted study, run the same command.
 
     Options
     -------
     folder : FOLDER
-        Folder of labeled recordings, a BIDS dataset, or a store with labels. Bundled datasets:
-        sleep (stage 3 vs. 4) and mental_arithmetic (rest vs. arithmetic).
+        Folder of labeled recordings, BIDS dataset, or signal store with labels (see the command
+        store); or a bundled dataset: sleep (stage 3 vs. 4) or mental_arithmetic (rest vs.
+        arithmetic).
     out : STUDY
-        Folder for the report, scores and model.
+        Folder for the report, the scores and the recommended model.
     quick
-        Run only the primary comparison and the baselines, with short pretrainings.
+        Run only the primary comparison (pretraining vs. sham pretraining) and the baselines, and
+        pretrain for less time.
     thorough
-        Run longer pretrainings, and include published networks.
+        Pretrain for more time, and also run published networks (EEGNet and ShallowFBCSPNet).
     tasks : NAME
-        Pretext task. May be repeated; the first task is used in the primary comparison. Default:
-        pars and features.
+        Pretext task for pretraining on these recordings. May be repeated; the first task is used in
+        the primary comparison. Default: pars and features.
     encoders : NAME=FOLDER
-        Encoder pretrained on other data, instead of small and pars-sleep. May be repeated.
+        Encoder that was pretrained on other data, with a name for tables. May be repeated. Default:
+        the bundled encoders small and, for windows of 20 s or longer, pars-sleep.
     only : NAME
-        Method or group of methods to run: primary, baselines, tasks, bundled, ensemble, networks,
-        controls, published. May be repeated.
+        Methods to run: the name of a method, or one of the groups primary (pretraining, sham
+        pretraining and random encoder), baselines, tasks (further pretext tasks), bundled (encoders
+        pretrained on other data), ensemble (feature ensemble), networks (fine-tuning and training
+        from scratch), controls (control analyses) and published. May be repeated.
     without : NAME
-        Method or group of methods to exclude. May be repeated.
+        Method, or group of methods as in --only, to exclude. May be repeated.
     n_train_subjects : N
-        Number of labeled subjects. Default: 4, or fewer if the training subjects of a fold are too
-        few for three disjoint sets of 4.
+        Number of labeled subjects on which the methods are trained. Default: 4, or fewer if a fold
+        has fewer than 12 training subjects.
     draws : N
-        Number of draws (random subsets of labeled subjects). Must be even. Default: 12.
+        Number of draws (random selections of labeled subjects) in each fold. Must be even. Default:
+        12.
     minutes : N
-        Maximum duration of a pretraining in minutes. Default: 8; with --quick 5, with --thorough
+        Maximum duration of each pretraining in minutes. Default: 8; with --quick 5, with --thorough
         60.
     in_spite_of : NAME
-        confounds: continue although the classes are confounded with the site, corpus, channels,
-        reference or sampling rate of the recordings.
+        Pass confounds to continue even if the data check finds that classes are confounded with the
+        site, corpus, channels, reference or sampling rate of the recordings. Without this option,
+        the study stops in this case.
     plan_only
         Check the data and print the plan, without running the study.
     """
     if quick and thorough:
-        raise typer.BadParameter("--quick and --thorough exclude each other; pass only one.")
+        raise typer.BadParameter("--quick and --thorough cannot be combined. Pass only one option.")
     from braindecode_pars.cli import fitting
 
     study_options = {name: options.pop(name) for name in _STUDY_TYPES if name in options}
@@ -279,70 +305,79 @@ def store(
     share: list[str] | None = None,
     options: dict[str, Any],
 ) -> None:
-    """Convert recordings to a signal store, for pretraining or with labels.
+    """Convert recordings to a signal store: one folder from which recordings are read quickly.
 
-    To resume an interrupted conversion, or to add new files to a finished store, run the same
-    command.
+    A store is used for pretraining on corpora larger than memory, and, with --labels, to evaluate
+    classifiers. To resume an interrupted conversion, or to add new files to a finished store, run
+    the same command.
 
     Options
     -------
     folders : [SOURCE] STORE
-        SOURCE: folder with EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings at any depth (omit
-        it with --recipe). STORE: folder of the store.
+        SOURCE: folder that contains EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, also in
+        subfolders. Omit SOURCE if you pass --recipe. STORE: folder for the store.
     recipe : NAME=FOLDER
-        Corpus and its folder, such as tueg=data/tuh_eeg, instead of SOURCE. Stores the training
-        subjects with the channels, filters and sampling rate of the recipe. May be repeated.
-        Recipes: {RECIPES}.
+        Name and folder of a public corpus, such as tueg=data/tuh_eeg, instead of SOURCE. The
+        recordings of training subjects are stored, with the channels, filters and sampling rate
+        that the recipe of the package defines for this corpus. May be repeated. Names: {RECIPES}.
     labels
-        Also store the labeled windows of training, validation and test subjects, for the command
-        evaluate --dataset STORE. Validation and test subjects are excluded from pretraining.
+        Also store the labeled windows of training, validation and test subjects, for use with the
+        command evaluate --dataset STORE. If you pretrain on this store, its validation and test
+        subjects are excluded.
     exclude : PATH
-        Folder of TUAB or TUSZ whose subjects are excluded from tueg, or text file with one subject
-        per line. May be repeated.
+        Subjects to exclude: the folder of TUAB or TUSZ, to exclude the subjects of this corpus from
+        tueg; or a text file with one subject per line, to exclude these subjects from all corpora.
+        May be repeated.
     share : NAME=X
-        Sampling weight of a recipe in pretraining, such as tueg=1. May be repeated. Default: each
-        window is used once per pass over the data.
+        Relative proportion of a corpus in the training data of pretraining, such as tueg=1. Only
+        the ratios matter. Repeat the option, once for each corpus. Default: each window is used
+        once per pass over the data.
     settings : NAME.KEY=VALUE
         Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.
     sfreq
         Sampling rate of the store in Hz, to which recordings are resampled. Default: sampling rate
-        of the recordings, which must be the same in all recordings.
+        of the recordings, which must then be the same in all recordings.
     low
-        Lower edge of the band-pass filter in Hz.
+        Lower cutoff frequency of the band-pass filter in Hz. Default: no high-pass filter.
     high
-        Upper edge of the band-pass filter in Hz.
+        Upper cutoff frequency of the band-pass filter in Hz. Default: no low-pass filter.
     mains
-        Line frequency for the notch filter in Hz.
+        Line frequency in Hz, which a notch filter removes. Default: no notch filter.
     channels : NAME
-        EEG channel to store, if a recording contains it. May be repeated. Default: all EEG
+        EEG channel to store. Recordings may lack this channel. May be repeated. Default: all EEG
         channels.
     reference : NAME
         New reference: average (average reference over the stored channels). Default: reference as
         recorded.
     subject : PATTERN
         Regular expression whose group matches the subject in the path of a file below SOURCE, such
-        as 'S(\\d+)R'. Default: names as in BIDS, the corpora of Temple University or the PhysioNet
-        challenges. For other names: the first folder in the path, or the file name if the file is
-        not in a folder. Required if file names number the recordings of a subject, as in
-        Subject00_1 and Subject00_2.
+        as 'S(\\d+)R'. Default: subjects are recognized in names as in BIDS, in the corpora of
+        Temple University and in the PhysioNet challenges; for other names, the subject is the first
+        folder in the path, or the file name if the file is not in a subfolder. This option is
+        required if file names number the recordings of a subject, as in Subject00_1 and
+        Subject00_2.
     dtype : NAME
-        Data type of the stored samples: int16 or float32. Default: int16.
+        Data type of the stored samples: int16, or float32 for single precision and a store of twice
+        the size. Default: int16.
     n_jobs
         Number of recordings to read in parallel. Default: 1.
     on_error : NAME
-        Action for a recording that cannot be read: raise (stop the command), or warn (skip the
-        recording). Default: raise.
+        What to do if a recording cannot be read: raise (stop the command with an error), or warn
+        (skip the recording with a warning). Default: raise.
     """
     if labels and (exclude or share):
         raise typer.BadParameter(
-            "--labels stores all subjects, so it cannot be combined with --exclude and --share, "
-            "which apply to pretraining."
+            "With --labels, all subjects are stored, so the options --exclude and --share, which "
+            "are for pretraining, cannot be used. Omit these options, or omit --labels."
         )
     if not recipe and (labels or exclude or share or "settings" in options):
-        raise typer.BadParameter("--labels, --exclude, --share and --set require --recipe.")
+        raise typer.BadParameter(
+            "--labels, --exclude, --share and --set require --recipe, because they apply to the "
+            "corpora of recipes."
+        )
     if len(folders) != (1 if recipe else 2):
-        expected = "STORE only" if recipe else "SOURCE and STORE, or --recipe and STORE"
-        raise typer.BadParameter(f"got {len(folders)} folders, expected {expected}.")
+        expected = "only STORE with --recipe" if recipe else "SOURCE and STORE (or --recipe)"
+        raise typer.BadParameter(f"Pass {expected}. Number of folders: {len(folders)}.")
     from braindecode_pars.cli import describing
 
     source: Any = folders[0]
@@ -365,19 +400,20 @@ def plan(
 ) -> None:
     """Estimate disk space, number of steps and duration of a pretraining run, without starting it.
 
-    Accepts the options of the command pretrain. The duration of a step is measured on this machine,
-    which takes a few seconds.
+    Pass the same options as you would pass to the command pretrain. The duration is estimated from
+    one training step, which is timed on this machine and takes a few seconds. Specify the training
+    data by the folder of a store, or by --n-windows, --sfreq and --n-chans.
 
     Options
     -------
     corpus
-        Folder of a SignalStore.
+        Folder of a signal store (see the command store).
     n_windows : N
-        Number of windows per pass over the data, if no store is available.
+        Number of windows in one pass over the data. Only without a store.
     sfreq
-        Sampling rate in Hz, if no store is available.
+        Sampling rate in Hz. Only without a store.
     n_chans : N
-        Number of channels, if no store is available.
+        Number of channels. Only without a store.
     """
     if (corpus is None) == (n_windows is None):
         raise typer.BadParameter("Pass either the folder of a store, or --n-windows and --sfreq.")
@@ -389,10 +425,10 @@ def plan(
 
 @with_options(run_config, _TYPES, _DEFAULTS, advice="Use --resume to continue the run.")
 def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str, Any]) -> None:
-    """Pretrain an encoder on a store of recordings. The defaults are the settings of the paper.
+    """Pretrain an encoder on a signal store. The default settings are those of the paper.
 
-    On the CPU, the defaults are suitable for a laptop, unless --paper is passed. The command plan
-    estimates the duration and disk space of a run.
+    On the CPU, the default settings are smaller and suitable for a laptop, unless you pass --paper.
+    The command plan estimates the duration and the disk space of a run.
 
     To use several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
     pretrain ...
@@ -400,11 +436,12 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
     Options
     -------
     store
-        Folder of a SignalStore.
+        Folder of a signal store (see the command store).
     out
-        Folder for the run, its checkpoints and the encoder.
+        Folder for the run: settings, losses, checkpoints and the pretrained encoder.
     resume
-        Resume the run in --out from its last checkpoint.
+        Resume the interrupted run in --out from its last checkpoint. Pass the same options as
+        before.
     """
     runs.pretrain(store, out, run_config(options), resume=resume)
 
@@ -420,34 +457,39 @@ def fit(
     method: str | None = None,
     options: dict[str, Any],
 ) -> None:
-    """Train a classifier on labeled recordings, for use with the command predict.
+    """Train a classifier on labeled recordings and save it, for use with the command predict.
+
+    There are three ways. By default, a network is pretrained on the recordings without their labels
+    and then fine-tuned on the labels. With --encoder, a pretrained encoder is fine-tuned. With
+    --few-labels, an ensemble of linear classifiers is trained instead of a network.
 
     Options
     -------
     folder : FOLDER
-        Folder of labeled recordings, a BIDS dataset, or a store with labels. Bundled datasets:
-        sleep and mental_arithmetic.
+        Folder of labeled recordings, BIDS dataset, or signal store with labels (see the command
+        store); or a bundled dataset: sleep or mental_arithmetic.
     out : MODEL
-        Folder for the model.
+        Folder in which the model is saved.
     overwrite
         Replace an existing model in --out.
     few_labels
-        Train a FewLabelsClassifier, an ensemble of linear classifiers, instead of a network. Takes
-        seconds; recommended for fewer than about 20 labeled subjects.
+        Train a FewLabelsClassifier (an ensemble of linear classifiers) instead of a network. This
+        takes seconds and is recommended for fewer than about 20 labeled subjects.
     encoder
         Pretrained encoder to fine-tune: a folder, the name of a bundled encoder such as small, or a
-        model id. With --few-labels, the encoder is frozen, and the default is small.
+        model id. With --few-labels, the encoder is frozen (not trained), and the default is small.
     method
-        Pretext task of the pretraining: {TASKS}, FILE.py:CLASS; or scratch (no pretraining). Cannot
-        be combined with --encoder. Default: pars.
+        Pretext task with which a new encoder is pretrained: {TASKS}, or a class in a Python file
+        (FILE.py:CLASS; the file is executed). Pass scratch to train without pretraining. Cannot be
+        combined with --encoder or --few-labels. Default: pars.
     settings
-        KEY=VALUE: argument of PARSClassifier, such as random_state=1 or device=cpu, or of
-        FewLabelsClassifier. May be repeated.
+        Argument KEY=VALUE of PARSClassifier, or of FewLabelsClassifier with --few-labels, such as
+        random_state=1 or device=cpu. May be repeated.
     """
     if method is not None and (encoder is not None or few_labels):
         raise typer.BadParameter(
             "--method trains a new encoder, so it cannot be combined with --encoder or "
-            "--few-labels. Omit --method."
+            "--few-labels. Omit --method, or omit the other options."
         )
     method = "few-labels" if few_labels else method or "pars"
     if not names_file(method):
@@ -461,21 +503,22 @@ def fit(
 
 @with_options(reading_of)
 def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
-    """Audit a training/test split that was made elsewhere: data leakage and confounds.
+    """Check a training/test split of your own for data leakage and confounds.
 
-    Reports subjects and recordings that are in both sets, overlapping windows, copied signals, and
-    classes that vary with the recording, its channels or time. The exit code is 3 if there is a
-    leak, 1 if an input cannot be read, and 2 if an option is invalid.
+    The command reports subjects and recordings that are in both sets, overlapping windows, and
+    duplicate signals. It also reports if classes are confounded with recordings, channels or time.
+    The exit code is 3 if there is data leakage, 1 if an input cannot be read, and 2 if an option is
+    invalid.
 
     Options
     -------
     train : TRAIN
-        Training windows: a table with one row per window (.csv or .tsv) and the columns recording,
-        start, stop, subject and optionally label; or a folder of labeled recordings, a BIDS
-        dataset, or a store with labels.
+        Training windows: a table (.csv or .tsv) with one row per window and the columns recording,
+        start, stop, subject and optionally label; or the recordings, as a folder of labeled
+        recordings, a BIDS dataset, or a signal store with labels.
     test : TEST
-        Test windows, in the same form. Copies are only found in recordings, because tables have no
-        signals.
+        Test windows: a table if TRAIN is a table, recordings if TRAIN contains recordings.
+        Duplicate signals are only detected in recordings, because tables do not contain signals.
     """
     from braindecode_pars import datasets, evaluation
     from braindecode_pars.recordings.side_tables import read_table
@@ -483,9 +526,9 @@ def audit_split(train: str, test: str, *, options: dict[str, Any]) -> None:
     tables = [side for side in (train, test) if Path(side).suffix.lower() in (".csv", ".tsv")]
     if tables and (len(tables) == 1 or options):  # before recordings are read
         raise ValueError(
-            f"{', '.join(tables)}: a table of windows can only be compared with another table, and "
-            "options for reading recordings do not apply to tables. Pass two tables without these "
-            "options, or two sources of recordings."
+            f"Got a table of windows ({', '.join(tables)}). A table can only be compared with "
+            "another table, and options for reading recordings do not apply to tables. Pass two "
+            "tables without these options, or two sources of recordings."
         )
 
     def read(side: str) -> Any:
@@ -512,44 +555,47 @@ def predict(
     device: str = "auto",
     overwrite: bool = False,
 ) -> None:
-    """Predict recordings: write a table, events and figures per recording, and a summary.
+    """Predict the classes of windows in recordings, and write tables, figures and a summary.
 
-    Results per recording: a CSV table, a BIDS events file with its JSON file, and a figure of
-    classes and probabilities over time, as an image and as a scrollable HTML page. summary.csv
-    contains the time in each class and, for sleep stages, the sleep statistics of YASA, such as
-    sleep efficiency and latencies. It is rewritten in every call. To resume, run the same command;
-    finished recordings are skipped.
+    For each recording, the command writes a CSV table, a BIDS events file with its JSON file, and a
+    figure of classes and probabilities over time, as an image and as an HTML page that can be
+    scrolled. The file summary.csv contains the time in each class and, for sleep stages, the sleep
+    statistics as defined by YASA, such as sleep efficiency and latencies. Each call of the command
+    writes this file again, with all recordings in the folder. To resume an interrupted command, run
+    it again; finished recordings are skipped.
 
     Options
     -------
     model : MODEL
-        Folder of a classifier that was saved by the command fit, or in Python by its method save;
-        or hf://owner/name.
+        Folder of a classifier that was saved by the command fit, or with the method save in Python;
+        or hf://owner/name for a model on the Hugging Face Hub.
     recordings : RECORDING
-        EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, and folders with recordings at any
-        depth.
+        EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, or folders that contain recordings,
+        also in subfolders.
     out : FOLDER
         Folder for the results.
     overlap
         Overlap of consecutive windows, as a fraction of the window length. Predictions of
         overlapping windows are averaged.
     smooth
-        Smooth predictions over time with the transition probabilities between classes in the
-        training data. Tables contain raw and smoothed predictions; events, figures and summary
-        contain the smoothed predictions.
+        Smooth the predictions over time, with the probabilities of transitions between classes in
+        the training data. The tables then contain raw and smoothed predictions; events, figures and
+        summary contain the smoothed predictions.
     rescale
-        Rescale each recording to the amplitude of the training data, by one factor, which is
-        printed. For recordings with a different unit or gain, such as from wearable devices.
+        Multiply the signals of each recording by one factor, so that its amplitude is the same as
+        in the training data. The factor is printed. Use this option for recordings with a different
+        unit or gain, for example from wearable devices.
     adapt
-        Adapt the model to each recording before predicting it. Requires a model that was trained
-        with fit --few-labels. The features are centered with the windows of the recording. If the
-        annotations of the recording contain at least two classes of the model, the classifier is
-        also calibrated with these labels.
+        Adapt the model to each recording before predicting this recording. Requires a model that
+        was trained with fit --few-labels. The features are centered with the mean over the windows
+        of the recording. If the annotations of the recording contain at least two classes of the
+        model, the classifier is also calibrated with these labels.
     device
         Device: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the CPU.
     overwrite
-        Replace existing results, even if they were computed from a different version of the
-        recording, another model or other options. Without it, the command stops.
+        Replace existing results that were computed from a different version of a recording, with
+        another model or with other options. Without this option, the command stops with an error if
+        there are such results.
     """
     from braindecode_pars.cli import predicting
 
@@ -572,23 +618,26 @@ def reproduce(
 ) -> None:
     """Reproduce table 1 of the paper: compare PARS, DropPos, MP3, MAE and training from scratch.
 
-    Two-fold design: for each pretext task, an encoder is pretrained without labels on half of the
-    subjects, and frozen; the number of steps is the same for all tasks. A classifier with this
-    encoder is trained with the labels of four subjects, and tested on the other half. Then the
-    halves are swapped. To resume, run the same command. Example: braindecode-pars reproduce sleep
+    The subjects are divided into two halves. For each pretext task, an encoder is pretrained
+    without labels on the first half and then frozen (not trained any further); the number of
+    training steps is the same for all tasks. The second half is tested in two parts: for each part,
+    a classifier on this encoder is trained with the labels of four subjects that are not in this
+    part. Then the two halves are swapped. To resume an interrupted command, run it again. Example:
+    braindecode-pars reproduce sleep
 
     Options
     -------
     dataset
-        sleep (bundled dataset), or another corpus as in evaluate --dataset.
+        sleep (bundled dataset), or another dataset as in evaluate --dataset.
     out
-        Folder for scores.csv and the encoders.
+        Folder for the scores (scores.csv) and the encoders.
     epochs
         Number of epochs of each pretraining.
     seeds
-        Number of repetitions, with seeds 0, 1, ...
+        Number of repetitions, with the random seeds 0, 1, ...
     settings : KEY=VALUE
-        Argument of PARSClassifier for all methods, such as embed_dim=128. May be repeated.
+        Argument of PARSClassifier that is used for all methods, such as embed_dim=128. May be
+        repeated.
     """
     from braindecode_pars.cli import evaluation_report
 
@@ -598,17 +647,19 @@ def reproduce(
 
 @with_options()
 def encoders(name: str | None = None, *, audit: bool = False) -> None:
-    """List the bundled pretrained encoders, or print the encoder card or audit of one encoder.
+    """List the bundled pretrained encoders, or print details of one encoder.
 
     Options
     -------
     name
-        Encoder whose card is printed: name of a bundled encoder, folder, or model id. If omitted, a
+        Encoder: name of a bundled encoder, folder, or model id. The encoder card is printed, which
+        describes pretext task, pretraining data, preprocessing and losses. If no name is passed, a
         table of all bundled encoders is printed.
     audit
-        Print a probing analysis: how well spectral slope, band power and other signal properties
-        can be decoded from the features (R2), compared with a random encoder. For bundled encoders,
-        the stored analysis is printed; for other encoders, it is computed.
+        Print a probing analysis instead of the encoder card: how well spectral slope, band power
+        and other signal properties can be decoded from the features of the encoder (R2), compared
+        with a random encoder. For bundled encoders, a stored analysis is printed; for other
+        encoders, the analysis is computed on a bundled dataset.
     """
     if audit and name is None:
         raise typer.BadParameter("--audit requires the name or folder of an encoder.")

@@ -25,47 +25,51 @@ def find_corpora(
     *,
     labels: bool,
 ) -> list[Any]:
-    """Find the recordings of recipes, and print the included and excluded subjects.
+    """Find the recordings of public corpora, and print the included and excluded subjects.
+
+    A recipe is the module of the package that reads one public corpus.
 
     Parameters
     ----------
     folders : list of (str, str)
-        Names of recipes and folders of their corpora.
+        Name of the recipe and folder of the corpus, for each corpus.
     exclude : list of Path
-        Folders of TUAB and TUSZ, whose subjects are excluded from TUEG, and text files with one
-        subject per line, each of which is excluded from every corpus.
+        Subjects to exclude: folders of TUAB or TUSZ, whose subjects are excluded from TUEG, and
+        text files with one subject per line, who are excluded from every corpus.
     settings : mapping
-        Settings of recipes, by names such as ``physionet_mi.sfreq``.
+        Settings of recipes, with keys such as ``physionet_mi.sfreq``.
     labels : bool
-        If True, find the labeled recordings of all splits; if False, the recordings for
+        If True, find the labeled recordings of all splits. If False, find the recordings for
         pretraining.
 
     Returns
     -------
     list of ContinuousCorpus
-        The recordings, which are not opened yet.
+        Corpora with lists of recordings. The files have not been read yet.
 
     Raises
     ------
     ValueError
-        If a recipe or a setting is unknown. If ``exclude`` contains a folder, but no corpus shares
-        subjects with other corpora. If ``labels`` is True, but a corpus has no labels.
+        If a recipe or a setting is unknown. If ``exclude`` contains the folder of a corpus, but no
+        corpus in ``folders`` shares subjects with other corpora. If ``labels`` is True, but a
+        corpus has no labels.
     FileNotFoundError
-        If a folder or a file in ``exclude`` does not exist, or a folder contains no recording of
-        its recipe.
+        If the folder of a corpus or a path in ``exclude`` does not exist, or if the folder of a
+        corpus contains no recording of this corpus.
     """
     names = [name for name, _ in folders]
     for name in names:
         checks.choice(*datasets.RECIPES).check("--recipe", name)
     if unknown := [key for key in settings if "." not in key or key.partition(".")[0] not in names]:
         raise ValueError(
-            f"Invalid --set {unknown[0]}: expected NAME.KEY=VALUE, where NAME is a recipe given "
-            f"with --recipe ({', '.join(names)})."
+            f"Invalid key {unknown[0]!r} of --set: expected the form NAME.KEY=VALUE, where NAME is "
+            f"a recipe that is passed with --recipe ({', '.join(names)})."
         )
     excluded_folders = [path for path in exclude if path.is_dir()]
     texts = [path.read_text() for path in exclude if not path.is_dir()]
     lists = [[line.strip() for line in text.splitlines() if line.strip()] for text in texts]
-    # Without a corpus that shares subjects with other corpora, the recipe refuses the folders.
+    # Folders are for recipes whose corpus shares subjects with other corpora. If there is none, all
+    # recipes receive the folders, and raise an error.
     with_folders = [name for name in names if datasets.RECIPES[name].leave_out] or names
     corpora: list[Any] = []
     for name, folder in folders:
@@ -79,38 +83,38 @@ def find_corpora(
     if not labels:
         corpora = without_left_out(corpora)
     for corpus in corpora:
-        show(corpus.summary)  # included and excluded subjects
+        show(corpus.summary)  # numbers of included and excluded subjects
     absent = set() if labels else set.intersection(*(set(corpus.absent) for corpus in corpora))
     if absent:
         show(
-            f"Subjects listed in --exclude without a recording ({len(absent)}): "
-            f"{checks.format_list(sorted(absent))}. Check the spelling: subjects that are "
-            "misspelled in the list are not excluded from training."
+            "The lists in --exclude contain subjects without any recording "
+            f"({len(absent)}): {checks.format_list(sorted(absent))}. Check the spelling: a subject "
+            "with a misspelled name is not excluded from training."
         )
     return corpora
 
 
 def make_store(source: Path | list[Any], path: Path, **settings: Any) -> None:
-    """Store the recordings of a folder or of recipes, and print a summary of the store.
+    """Create a store from the recordings of a folder or of corpora, and print its summary.
 
     Parameters
     ----------
     source : Path | list of ContinuousCorpus
-        Folder of recordings, or result of :func:`find_corpora`.
+        Folder of recordings, or corpora as returned by :func:`find_corpora`.
     path : Path
         Folder of the store.
     **settings
-        Arguments of ``SignalStore.create``.
+        Further arguments of ``SignalStore.create``.
     """
-    with checks.quiet("skipped_recordings"):  # printed below
+    with checks.quiet("skipped_recordings"):  # skipped recordings are printed below
         finished = SignalStore.create(path, source, **settings)
     show(finished)
-    # Subjects, so that users can check that they were recognized
+    # Print the subjects, so that users can check whether they were recognized.
     subjects = [*map(str, finished.subjects)]
-    show(f"{len(subjects)} subjects: {checks.format_list(subjects, max_items=12)}.")
+    show(f"Subjects ({len(subjects)}): {checks.format_list(subjects, max_items=12)}.")
     if finished.n_labeled_windows:
         classes = checks.format_list(finished.classes) or "unknown"
-        show(f"{finished.n_labeled_windows:,} labeled windows of the classes {classes}.")
+        show(f"Labeled windows: {finished.n_labeled_windows:,} (classes: {classes}).")
     for name, reason in finished.skipped.items():
         show(f"Skipped recording {name}: {reason}")
 
@@ -125,17 +129,17 @@ def show_plan(
     sfreq: float | None,
     n_chans: int,
 ) -> None:
-    """Print disk space, number of steps and duration of a run.
+    """Print the estimated disk space, number of steps and duration of a pretraining run.
 
     Parameters
     ----------
     config : RunConfig
         Configuration of the run.
     store : Path | None
-        Folder of a store.
+        Folder of the store to pretrain on. If None, the next arguments describe the data.
     n_windows, sfreq, n_chans
-        Number of windows per pass over the data, sampling rate and number of channels, if there is
-        no store.
+        Number of windows in one pass over the data, sampling rate in Hz, and number of channels.
+        They are ignored if ``store`` is not None.
     """
     seconds = max(config.lengths)
     if store is not None:
@@ -157,7 +161,7 @@ def show_plan(
         "duration (hours)": run_plan.hours,
     }
     print_frame(pd.DataFrame(facts.items()), header=False)
-    show("No run was started. The duration assumes that data loading is not the bottleneck.")
+    show("No run was started. The duration is correct if loading data is faster than training.")
 
 
 def show_encoders() -> None:
@@ -174,22 +178,23 @@ def show_encoders() -> None:
         for name, card in saved.packaged_encoders().items()
     ]
     print_frame(pd.DataFrame(rows), n_text=4)
-    show("The loss is relative to the chance level of the pretext task.")
-    show("Encoder card: braindecode-pars encoders NAME; probing analysis: add --audit")
+    show("The held-out loss is divided by the chance-level loss (below 1 is better than chance).")
+    show("Encoder card: braindecode-pars encoders NAME. Probing analysis: add --audit.")
 
 
 def show_card(name: str) -> None:
-    """Print the encoder card, without its metadata header.
+    """Print the encoder card (description of a pretrained encoder) without its metadata header.
 
     Parameters
     ----------
     name : str
-        Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
+        Name, folder or model id of the encoder, as in
+        :func:`~braindecode_pars.pretrained.load_encoder`.
     """
     encoder, card, _ = saved.load_encoder(name)
     described = saved.describe_encoder(encoder, card)
     text = cards.model_card(model_files.ENCODER, described, source=name).partition("---\n\n")[2]
-    # Remove control characters, which could change the terminal.
+    # Replace control characters, which could change the terminal, with spaces.
     shown = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     show(shown, end="")
 
@@ -201,20 +206,24 @@ AUDIT_SECONDS = 10.0
 
 
 def show_audit(name: str) -> None:
-    """Print a probing analysis of an encoder: stored on its card, or computed on bundled data.
+    """Print a probing analysis of an encoder.
+
+    For a bundled encoder, the analysis is stored in the encoder card. For any other encoder, it is
+    computed on a bundled dataset.
 
     Parameters
     ----------
     name : str
-        Source of the encoder, as in :func:`~braindecode_pars.pretrained.load_encoder`.
+        Name, folder or model id of the encoder, as in
+        :func:`~braindecode_pars.pretrained.load_encoder`.
     """
     folder = model_files.model_folder(name)
     card = saved.load_encoder(folder).card
     stored = card.about.get("audit") if folder == model_files.bundled_folder(name) else None
-    from braindecode_pars.evaluation import audits  # takes seconds
+    from braindecode_pars.evaluation import audits  # imported here: this takes seconds
 
     if not stored:
-        # At the sampling rate of the encoder
+        # Resample the bundled dataset to the sampling rate of the encoder.
         sample = datasets.mental_arithmetic(window_seconds=AUDIT_SECONDS)
         for i, recording in enumerate(sample.datasets):
             raw = recording.raw
@@ -233,13 +242,14 @@ def show_audit(name: str) -> None:
             show(f"Measured: {result['measured']}")
         print_frame(pd.DataFrame(result["table"]).round(2), n_text=2)
     show(
-        "R2 of a ridge regression on the features of one channel, for held-out subjects: 1 is a "
-        "perfect prediction, 0 is no better than predicting the mean. An R2 above both the "
-        "tokens (transformer input) and the random encoder is due to pretraining."
+        "R2: a ridge regression predicts the property from the features of one channel, and is "
+        "tested on held-out subjects. 1 is a perfect prediction, 0 is as good as predicting the "
+        "mean. If R2 is higher with features of the encoder than with tokens (input of the "
+        "transformer) and with features of a random encoder, the difference is due to pretraining."
     )
 
 
 def recordings_text(title: str, audit: pd.DataFrame, seconds: float) -> str:
-    """Return a line with the recordings and numbers of windows of a probing analysis."""
+    """Return a line that describes the data of a probing analysis, with numbers of windows."""
     numbers = "{n_subjects} subjects, {n_signals} signals from {n_windows} windows"
     return f"{title}: {numbers.format(**audit.attrs)} of {seconds:g} s"

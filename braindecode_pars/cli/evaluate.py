@@ -8,7 +8,7 @@ import typer
 from braindecode_pars.cli.terminal import RESUME, values, with_options
 
 _METHODS = ("--method", "--encoder", "--unequal-sizes")
-#: Options of each protocol that are not options of all protocols.
+#: Options that only some protocols have, by protocol. All other options apply to all protocols.
 PROTOCOLS = {
     "compare": (*_METHODS, "--against"),
     "leave-one-subject-out": _METHODS,
@@ -17,7 +17,7 @@ PROTOCOLS = {
     "ablation": ("--test-subject", "--n", "--grid"),
     "controls": (*_METHODS, "--against", "--test-subject", "--n", "--control"),
 }
-#: Required option of a protocol.
+#: Option that must be passed, for protocols that require one.
 REQUIRED = {"label-efficiency": "--n", "transfer": "--encoder", "ablation": "--grid"}
 
 
@@ -44,55 +44,61 @@ def evaluate(
     n_jobs: int | None = None,
     out: Path = Path("braindecode-pars-evaluation"),
 ) -> None:
-    """Score classifiers on held-out subjects.
+    """Score classifiers on held-out subjects, with one of several evaluation protocols.
 
-    Protocols that hold out one subject at a time: leave-one-subject-out and compare (also tests the
-    paired differences between methods). Protocols with fixed test subjects: label-efficiency
-    (varies the number of labeled training subjects), transfer (fine-tunes pretrained encoders on a
-    corpus) and ablation (varies settings of pretraining with PARS). The protocol controls repeats a
-    comparison on control signals, such as high-pass filtered windows, to show which signal
-    properties a difference depends on.
+    The protocol leave-one-subject-out holds out each subject in turn; compare does the same, and
+    also tests the paired differences between methods. Three protocols have fixed test subjects:
+    label-efficiency varies the number of labeled training subjects, transfer fine-tunes pretrained
+    encoders on another corpus, and ablation varies settings of pretraining with PARS. The protocol
+    controls repeats a comparison on control signals, such as high-pass filtered windows, to find
+    out which signal properties a difference between methods depends on.
 
-    To resume after an interruption, run the same command; finished fits are stored in --out. An
-    option that the protocol does not use raises an error, which lists the protocols that use it.
+    To resume an interrupted command, run it again: finished fits are stored in --out. If you pass
+    an option that the protocol does not use, an error message lists the protocols that use it.
 
     Options
     -------
     protocol
-        compare, leave-one-subject-out, label-efficiency, transfer, ablation, controls.
+        compare, leave-one-subject-out, label-efficiency, transfer, ablation or controls.
     dataset : NAME
-        Dataset: sleep and mental_arithmetic (bundled), simulated, {RECIPES};
-        a folder of labeled recordings, a BIDS dataset, or a store with labels; or a Python file
-        with a function load that returns labeled windows.
+        Labeled windows, one of: a bundled dataset (sleep or mental_arithmetic); simulated
+        (simulated sleep); a public corpus, whose folder is passed with --data ({RECIPES}); a folder
+        of labeled recordings, a BIDS dataset, or a signal store with labels; or a Python file with
+        a function load that returns labeled windows.
     data
-        Folder of the corpus named by --dataset, or of a store of this corpus with labels. Not
-        required for sleep, mental_arithmetic and simulated.
+        Folder of the public corpus named by --dataset, or of a signal store with labels of this
+        corpus. For a Python file: folder that is passed to its function load.
     load : KEY=VALUE
-        Argument of the load function of the dataset, such as window_seconds=10, or, for a folder of
-        recordings, labels=labels.csv. May be repeated.
+        Argument of the function that loads the dataset, such as window_seconds=10 or, for a folder
+        of recordings, labels=labels.csv. May be repeated.
     method : NAME
-        Method: {TASKS}, {BASELINES}; a published model NAME:WEIGHTS, such as cbramod:FILE; or a
-        pretext task FILE.py:CLASS, whose code is executed. May be repeated. Default: pars, scratch,
-        band-power and tangent-space; without pars if encoders are passed with names (--encoder
-        NAME=FOLDER). Default of the protocol transfer with --encoder: scratch and band-power.
-        Default of the protocol controls with --encoder: probe, random-encoder, band-power,
-        tangent-space and classical-features. The methods eegnet and shallow are trained for 500
-        epochs, as published, unless finetune_epochs is set.
+        Method to score. May be repeated. With the name of a pretext task ({TASKS}), or with your
+        own task FILE.py:CLASS (a class in a Python file, which is executed), a network is
+        pretrained and fine-tuned in each fit. Other methods: {BASELINES}; or a published model with
+        its weights, NAME:WEIGHTS, such as cbramod:FILE. Default: pars, scratch, band-power and
+        tangent-space; without pars if encoders are passed with names (--encoder NAME=FOLDER). With
+        --encoder, the default is scratch and band-power for the protocol transfer, and probe,
+        random-encoder, band-power, tangent-space and classical-features for the protocol controls.
+        The methods eegnet and shallow are trained for 500 epochs, as published, unless you pass
+        --set finetune_epochs=N.
     encoder : [NAME=]FOLDER
-        Pretrained encoder: a folder, the name of a bundled encoder such as small, or a model id. To
-        pass several encoders, name them: --encoder PARS=run1 --encoder MAE=run2. Adds three
-        methods: the frozen encoder with a trained head, the fine-tuned encoder (trained in the same
-        way as scratch), and a frozen random encoder with a trained head. To use only frozen or only
-        fine-tuned encoders, pass --set freeze_encoder=true or false. In the protocol controls with
-        the method probe, encoders are only used in linear probes.
+        Pretrained encoder to score: a folder, the name of a bundled encoder such as small, or a
+        model id. To pass several encoders, name them: --encoder PARS=run1 --encoder MAE=run2. Three
+        methods are added: the frozen encoder with a trained head, the fine-tuned encoder (with the
+        same training as the method scratch), and a frozen random encoder with a trained head. To
+        add only frozen encoders, pass --set freeze_encoder=true; to add only fine-tuned encoders,
+        pass --set freeze_encoder=false. In the protocol controls with the method probe, encoders
+        are only used in linear probes.
     unequal_sizes
-        Allow encoders with different numbers of parameters; the numbers are shown in the table.
-        Other networks then have the sizes in --set, or the default sizes. Without this option, all
-        networks have the size of the encoder.
+        Allow encoders with different numbers of parameters, and show these numbers in the table.
+        Networks that are not based on an encoder then have the sizes in --set, or the default
+        sizes. Without this option, they have the size of the encoder.
     settings : KEY=VALUE
-        Argument of PARSClassifier, such as pretrain_epochs=100, subject_centering=true,
-        smoothing=true (also score predictions smoothed over time), or C=0.01 for logistic
-        regressions (C=null: selected by cross-validation over subjects). May be repeated.
+        Argument of PARSClassifier for all methods that have this argument, such as
+        pretrain_epochs=100. Further settings: subject_centering=true (subject-wise centering),
+        smoothing=true (also score predictions that are smoothed over time), and C=0.01
+        (regularization of logistic regressions; C=null selects C by cross-validation over
+        subjects). May be repeated.
     published
         Use the published settings of fine-tuning, with 200 epochs (paper.FINE_TUNING). For the
         dataset eesm17, also use the published noise augmentation. For the protocol ablation, also
@@ -102,35 +108,39 @@ def evaluate(
     metric : NAME
         Metric: {METRICS}. May be repeated. The figure and the tests use the first metric.
     against : NAME
-        For compare and controls: reference method of the tests, such as scratch. Default for
-        compare: all pairs of methods are tested. Default for controls: scratch, or random-encoder
-        if scratch is not a method.
+        For compare and controls: reference method with which all other methods are compared in the
+        tests, such as scratch. Default for compare: all pairs of methods are tested. Default for
+        controls: scratch, or random-encoder if scratch is not one of the methods.
     n
         Number of labeled training subjects. May be repeated for label-efficiency and controls; for
-        ablation, the last value is used. Default: all training subjects.
+        ablation, only the last value is used. Default for controls and ablation: all training
+        subjects.
     grid : NAME | KEY=VALUE,...
-        For ablation, the grid of settings to vary: masking, sampling, decoder, overlap, joint; or
-        values of a parameter of PARS or PARSClassifier, such as n_patches=10,20,40. If repeated,
-        all combinations are run.
+        For ablation: settings to vary. Pass the name of a predefined grid (masking, sampling,
+        decoder, overlap or joint), or values of a parameter of PARS or PARSClassifier, such as
+        n_patches=10,20,40. If the option is repeated, all combinations are scored.
     control : NAME
-        For controls, the control signals: {CONTROLS}. May be repeated. Default: all.
+        For controls: control signal on which the comparison is repeated: {CONTROLS}. May be
+        repeated. Default: all.
     test_subject : ID
-        Fixed test subject. May be repeated. Default: the test split of the corpus. If the corpus
-        has no test split, controls tests four folds of subjects (with --n), or one subject at a
-        time (without --n).
+        Test subject. May be repeated. Default for label-efficiency and transfer: the test split of
+        the corpus. Default for ablation: the validation split of the corpus, or the test split if
+        the corpus has no validation split. Default for controls with --n: the test split or, if the
+        corpus has no test split, all subjects in four folds. Default for controls without --n: each
+        subject in turn.
     seeds
-        Number of seeds; seeds are 0, 1, ... Default: 5; 1 for compare, leave-one-subject-out, and
-        controls without --n.
+        Number of random seeds. The seeds are 0, 1, ... Default: 5; 1 for compare,
+        leave-one-subject-out, and controls without --n.
     n_jobs
-        Number of parallel fits, which are distributed over the GPUs. Default: 1.
+        Number of fits that run in parallel. They are distributed over the GPUs. Default: 1.
     out
         Folder for the results.
     """
     if protocol not in PROTOCOLS:
         raise typer.BadParameter(
-            f"Unknown protocol {protocol!r}; use one of {', '.join(PROTOCOLS)}."
+            f"Unknown protocol {protocol!r}. Use one of {', '.join(PROTOCOLS)}."
         )
-    # Options that were passed on the command line, such as --metric
+    # Options that were passed on the command line, such as --metric.
     sources = {p.opts[0]: context.get_parameter_source(str(p.name)) for p in context.command.params}
     options = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
     for option in options:
@@ -138,10 +148,10 @@ def evaluate(
             accepting = ", ".join(name for name in PROTOCOLS if _accepts(name, option))
             raise typer.BadParameter(
                 f"The protocol {protocol} does not support {option}. Omit {option}, or use one of "
-                f"these protocols: {accepting}."
+                f"the protocols that support it: {accepting}."
             )
     if (required := REQUIRED.get(protocol)) and required not in options:
-        raise typer.BadParameter(f"The protocol {protocol} requires {required}.")
+        raise typer.BadParameter(f"The protocol {protocol} requires the option {required}.")
     from braindecode_pars import datasets
     from braindecode_pars.cli import evaluation_report as report
     from braindecode_pars.datasets import any_source
@@ -154,7 +164,7 @@ def evaluate(
     methods = {}
     if not is_ablation:
         arguments["equal_sizes"] = classifier["equal_sizes"] = not unequal_sizes
-        # Unknown methods raise an error before the corpus is read.
+        # Create the methods first, so that unknown names raise an error before data are read.
         methods = report.methods_of(protocol, method, encoder, classifier)
     windows = datasets.load(dataset, data, **values(load, "--load"))
     if seeds is None and protocol == "controls" and not n:
@@ -166,7 +176,7 @@ def evaluate(
         controls=control,
         test_subjects=report.find_subjects(windows, test_subject),
     )
-    # Options that are not set have the default of the protocol.
+    # Omit options that were not passed, so that the protocol uses its own defaults.
     arguments |= {name: value for name, value in option_values.items() if value}
     if is_ablation:
         report.show_ablation(classifier, windows, grid or [], **arguments)

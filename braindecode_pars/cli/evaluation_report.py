@@ -1,7 +1,6 @@
-"""Implementation of the command ``evaluate``: run protocols, and print scores, costs and tests.
+"""Run protocols for the commands ``evaluate`` and ``reproduce``, and print the results.
 
-Settings come from the paper and from options. Data come from :func:`datasets.load
-<braindecode_pars.datasets.load>`.
+The results are scores, tests of differences, and costs of a fit.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -20,47 +19,51 @@ from braindecode_pars.cli.terminal import named_pairs, print_frame, show, value_
 from braindecode_pars.datasets import any_source
 from braindecode_pars.evaluation import splitting
 
-#: Default methods without ``--method`` and ``--encoder``.
+#: Methods that are scored if the option ``--method`` is not passed.
 _DEFAULT = ("pars", "scratch", "band-power", "tangent-space")
-#: Default methods of protocols with ``--encoder``. The methods of controls do not train networks.
+#: Other default methods of some protocols, if ``--encoder`` is passed. For the protocol controls,
+#: these are methods that do not train networks.
 _DEFAULT_OF = {
     "transfer": ("scratch", "band-power"),
     "controls": ("probe", "random-encoder", "band-power", "tangent-space", "classical-features"),
 }
-#: Default reference methods of controls; the first one that is among the methods is used.
+#: Default reference methods of the protocol controls: the first of them that is scored is used.
 _AGAINST = ("from scratch", "random encoder")
-#: Number of folds of subjects for controls, if there are no fixed test subjects.
+#: Number of folds of subjects in the protocol controls with ``--n`` without a test split.
 _FOLDS = 4
 
 
 def methods_of(
     protocol: str, names: list[str] | None, encoders: list[str] | None, settings: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the classifiers of a protocol by method name.
+    """Return the classifiers to score in a protocol, by method name.
 
-    For controls with the method probe, encoders are only used in linear probes, not in networks.
+    In the protocol controls with the method probe, encoders are only used in linear probes, not in
+    networks.
     """
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
         model_files.model_folder(encoder)  # raises an error for unknown names
     if not names:
         names = [*(_DEFAULT_OF.get(protocol, _DEFAULT) if by_name else _DEFAULT)]
-        if by_name.keys() - {"pretrained"}:  # named encoders are compared without pretraining
+        if by_name.keys() - {"pretrained"}:  # with named encoders, do not pretrain another encoder
             names = [name for name in names if name != "pars"]
     methods = baselines.make_methods(names, encoder=by_name or None, **settings)
-    if protocol == "controls" and "probe" in names:  # encoders are used in linear probes only
+    if protocol == "controls" and "probe" in names:  # use encoders only in linear probes
         networks = (baselines.FROZEN, baselines.ALL_WEIGHTS)
         return {k: method for k, method in methods.items() if not any(x in k for x in networks)}
     return methods
 
 
 def encoders_of(options: list[str] | None) -> dict[str, str]:
-    """Return encoders by name from options NAME=FOLDER. A single encoder needs no name.
+    """Return the encoders of the options ``--encoder NAME=FOLDER`` by name.
+
+    A single encoder may be passed without a name. Its name is then "pretrained".
 
     Raises
     ------
     ValueError
-        If there are several encoders and an encoder has no name, or two have the same name.
+        If there are several encoders, and one has no name or two have the same name.
     """
     options = options or []
     if len(options) == 1 and ("=" not in options[0] or Path(options[0]).is_dir()):
@@ -69,10 +72,10 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
 
 
 def find_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
-    """Return the subject identifiers in the dataset for the values of ``--test-subject``.
+    """Return the subjects of the dataset that were passed with ``--test-subject``, or None.
 
-    A name may start with the corpus, as in stores and encoder cards: "tuab:aaaaaaab". If there are
-    no names, return None.
+    A name on the command line may start with the corpus, as in stores and encoder cards, such as
+    "tuab:aaaaaaab".
     """
     subject_of: dict[str, Any] = {}
     for recording in windows.datasets:
@@ -92,14 +95,15 @@ def run(
     against: str | None = None,
     **arguments: Any,
 ) -> None:
-    """Run a protocol and print scores and costs; for compare, also tests of differences."""
+    """Run a protocol, and print scores and costs. For compare, also print tests of differences."""
     protocol = protocol.replace("-", "_")
     if against is not None:
         against = reference_method(against, methods)
     if protocol == "compare" and len(methods) < 2:
         raise ValueError(
-            f"The protocol 'compare' requires at least two methods, got {', '.join(methods)}. Use "
-            "the protocol 'leave-one-subject-out' to score a single method."
+            "The protocol compare requires at least two methods, got only "
+            f"{', '.join(methods)}. Add a method with --method, or use the protocol "
+            "leave-one-subject-out to score a single method."
         )
     data: Any = windows
     if protocol == "transfer":
@@ -122,7 +126,7 @@ def show_controls(
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Score the methods on each control signal; print and write scores, differences and figure."""
+    """Score methods on control signals, and print and write scores, differences and a figure."""
     against = reference_method(against, methods)
     if "n_train_subjects" in arguments and "test_subjects" not in arguments:
         split = windows.description.get("split", pd.Series(dtype=str))
@@ -142,10 +146,10 @@ def show_controls(
 
 
 def reference_method(name: str | None, methods: Collection[str]) -> str:
-    """Return the name of the reference method in tables.
+    """Return the name of the reference method as in ``methods`` and in tables.
 
-    ``name`` is a name as in tables or in ``--method``. If None, the reference method is "from
-    scratch", or the random encoder if "from scratch" is not a method.
+    ``name`` may be spelled as in tables or as in ``--method``. If None, the reference method is
+    "from scratch", or the random encoder if "from scratch" is not in ``methods``.
     """
     names = [f"{method}{suffix}" for method in _AGAINST for suffix in ("", baselines.CENTERED)]
     if name is not None:
@@ -154,8 +158,10 @@ def reference_method(name: str | None, methods: Collection[str]) -> str:
     for key in (name.casefold().replace("-", " ") for name in names):
         if key in method_of:
             return method_of[key]
-    problem = "--against is required" if name is None else f"Unknown method --against {name}"
-    raise ValueError(f"{problem}; use one of {', '.join(methods)}.")
+    problem = f"--against {name} is not one of the methods"
+    if name is None:
+        problem = "--against is required, because neither scratch nor random-encoder is scored"
+    raise ValueError(f"{problem}. Use one of {', '.join(methods)}.")
 
 
 def show_ablation(
@@ -166,9 +172,10 @@ def show_ablation(
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Run the protocol ablation with PARS, and print its scores.
+    """Run the protocol ablation with PARS, and print the scores.
 
-    Entries of ``grid`` are names of predefined grids, or parameters with their values.
+    ``grid`` contains the values of the option ``--grid``: names of predefined grids, or parameters
+    with their values (``KEY=VALUE,...``).
     """
     (estimator,) = baselines.make_methods(["pars"], **settings).values()
     varied: dict[str, Any] = {}
@@ -180,8 +187,8 @@ def show_ablation(
             checks.choice(*evaluation.GRIDS).check("--grid", text)
             varied |= evaluation.GRIDS[text]
     scores: Any = evaluation.ablation(estimator, windows, varied, out=out, **arguments)
-    # With two varied settings, one line per value of the first setting, as in the paper; with one
-    # setting, its values are drawn like methods.
+    # If two settings vary, plot one line per value of the first setting, as in the paper. If one
+    # setting varies, plot its values like methods.
     axes = [name for name in varied if name in scores and scores[name].nunique() > 1]
     axes.sort(key=lambda name: pd.api.types.is_numeric_dtype(scores[name]))
     draw: Callable[..., Any] = plotting.subject_dots
@@ -191,7 +198,7 @@ def show_ablation(
 
 
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
-    """Compare the methods of table 1 of the paper, and print their scores over seeds."""
+    """Run the comparison of table 1 of the paper, and print mean scores and SD over seeds."""
     scores = evaluation.reproduce(datasets.load(dataset), out, **arguments)
     by = [name for name in tables.SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index()
@@ -199,56 +206,61 @@ def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> 
     table = evaluation.score_table(pooled, "seeds").droplevel(["dataset", "n_train_subjects"])
     table["pretraining_loss"] = scores.groupby("method")["pretraining_loss"].mean()
     n = scores["subject"].nunique()
-    title = f"mean over {n} held-out subjects ± SD over seeds; relative loss (1 = chance level)"
+    title = f"mean score over {n} held-out subjects ± SD over seeds; relative loss (1 = chance)"
     print_frame(table.reset_index(), title)
-    show(f"Results written to {out}: scores.csv, and the encoders in reproduction/.")
+    show(f"Results written to {out}: scores.csv; the encoders are in the folder reproduction.")
 
 
 def _report(scores: pd.DataFrame, out: Path, draw: Callable[..., Any]) -> None:
-    """Print the scores, and save a figure of the first metric."""
+    """Print the scores of all metrics, and save a figure of the first metric."""
     show_scores(scores, "seeds" if tables.POOLED in scores["subject"].tolist() else "subjects")
     metric = scores["metric"].iloc[0]
     label = "Cohen's kappa" if metric == "kappa" else None
     plotting.style.save_figure(
         draw(scores, metric=metric, label=label), out / f"{metric}.png", dpi=150
     )
-    show(f"Results written to {out}: scores.csv, {metric}.png, cache/.")
+    show(f"Results written to {out}: scores.csv, {metric}.png, and finished fits in cache/.")
 
 
 def show_scores(scores: pd.DataFrame, over: str) -> None:
-    """Print a table with the mean and the standard deviation of each method.
+    """Print a table with the mean score of each method and its standard deviation.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of a protocol.
     over : "subjects" | "seeds"
-        Unit of the standard deviation: held-out subjects, or seeds (with fixed test subjects).
+        Whether mean and standard deviation are computed over held-out subjects, or over seeds (if
+        test subjects are fixed).
     """
     table = evaluation.score_table(scores, over)
     n = table.attrs["n"]
     seeds = "1 seed" if n == 1 else f"{n} seeds"
-    units = f"{n} held-out subjects" if over == "subjects" else f"{seeds}, over all test windows"
-    title = f"mean ± SD over {units}"
+    units = f"{n} held-out subjects"
+    if over == "seeds":
+        units = f"{seeds}; each score is computed over all test windows"
+    title = f"mean score ± SD over {units}"
     print_frame(table.fillna("").reset_index(), title, table.index.nlevels)
 
 
 def show_differences(scores: pd.DataFrame, against: str | None, out: Path) -> None:
-    """Print a table of differences between methods, and the significant differences.
+    """Print a table of differences between methods, and a sentence on significant differences.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of a protocol.
     against : str | None
-        Reference method of the tests. If None, all pairs of methods are tested.
+        Reference method with which all other methods are compared. If None, all pairs of methods
+        are compared.
     out : Path
-        Folder in which the table of tests, ``tests.csv``, is written.
+        Folder in which the tests are written, as the table ``tests.csv``.
     """
     metric = scores["metric"].iloc[0]
     tests = evaluation.paired_tests(scores, metric, against=against)
     hidden = ["n_train_subjects", "sd_difference", "wins", "df", "n_dropped", "test", "metric"]
-    title = f"differences in {metric.replace('_', ' ')}, with uncorrected 95 % confidence intervals"
+    name = metric.replace("_", " ")
+    title = f"differences in {name} between methods, with uncorrected 95 % confidence intervals"
     print_frame(tests.drop(columns=hidden), title, 2)
     show(evaluation.describe_differences(tests))
     files.replace_file(out / "tests.csv", tests.to_csv(index=False))
@@ -261,7 +273,9 @@ def show_costs(
     scores: pd.DataFrame,
     out: Path,
 ) -> None:
-    """Print a table with the cost of one fit per method, and write it to ``costs.csv``.
+    """Print a table of the cost of one fit of each method, and write it to ``costs.csv``.
+
+    The cost is computed for the largest number of training subjects.
 
     Parameters
     ----------
@@ -270,7 +284,7 @@ def show_costs(
     windows : BaseConcatDataset
         Windows of the protocol.
     scores : DataFrame
-        Scores of the protocol, from which the training subjects of the largest fit are determined.
+        Scores of the protocol. They determine which subjects are used for training in a fit.
     out : Path
         Folder of the results.
     """
@@ -281,7 +295,8 @@ def show_costs(
         is_tested = subject.isin(tested) | (split == "test")
     else:  # one subject is held out at a time
         is_tested = subject == tested.iloc[0]
-    # As in the protocols, fixed validation subjects are added to the training subjects.
+    # As in the protocols, the subjects of split "valid" are added to the training subjects of
+    # estimators that use them for validation.
     fixed = {name: splitting.validates_by_split(estimator) for name, estimator in methods.items()}
     is_valid = (split == "valid") & ~is_tested & any(fixed.values())
     chosen = subject[~is_tested & ~is_valid].unique()[: scores["n_train_subjects"].max()]
@@ -301,22 +316,25 @@ def show_costs(
 def classifier_settings(
     options: list[str] | None, *, published: bool, dataset: str = "", pretrains: bool = False
 ) -> dict[str, Any]:
-    """Return arguments of PARSClassifier; options override the settings of the paper.
+    """Return arguments of PARSClassifier from the options ``--set`` and ``--paper``.
+
+    If both options set an argument, the value of ``--set`` is used.
 
     Parameters
     ----------
     options : list of str | None
-        Options ``--set KEY=VALUE``.
+        Values ``KEY=VALUE`` of the option ``--set``.
     published : bool
-        Whether to use the published settings of fine-tuning; for EESM17, with noise augmentation.
+        Whether ``--paper`` was passed: use the published settings of fine-tuning, and the published
+        noise augmentation for EESM17.
     dataset : str
-        Name of the corpus, or folder of a store of the corpus.
+        Name of the corpus, or folder of a store that contains the corpus.
     pretrains : bool
-        Whether the classifier is pretrained. If True, the published sizes and pretraining are also
-        used.
+        Whether the classifier is pretrained in each fit. If True, the published sizes and the
+        published settings of pretraining are also used.
     """
     settings = dict(paper.CLASSIFIER if pretrains else paper.FINE_TUNING) if published else {}
-    settings.pop("pretext", None)  # set by the method
+    settings.pop("pretext", None)  # the method determines the pretext task
     if published and any_source.recipe_of(dataset) == "eesm17":
         settings["augmentation"] = paper.EESM17["augmentation"]
     return settings | values(options, "--set")

@@ -1,7 +1,7 @@
 """Implementation of the command ``predict``: find and predict recordings, and summarize results.
 
-Existing results are only replaced with ``--overwrite``. The summary is recomputed from all results
-in the folder: time in each class, sleep statistics and findings.
+Existing results are only replaced with ``--overwrite``. The summary contains the time in each
+class, sleep statistics and findings. In each call, it is computed from all results in the folder.
 """
 
 from __future__ import annotations
@@ -43,60 +43,65 @@ def predict_recordings(
 ) -> int:
     """Predict recordings, write and print a summary, and return the number of failed recordings.
 
-    If a recording cannot be predicted, the reason is in the summary, and the other recordings are
-    predicted.
+    If a recording cannot be predicted, the summary contains the reason, and the remaining
+    recordings are predicted.
 
     Parameters
     ----------
     model : str
-        Folder of a saved classifier, or its name on the Hugging Face Hub.
+        Folder of a saved classifier, or ``hf://owner/name`` for a model on the Hugging Face Hub.
     paths : sequence of Path
         Recordings, and folders of recordings.
     out : Path
-        Folder of the results.
+        Folder for the results.
     device : str
-        Device of the model.
+        Device on which the model is computed.
     overwrite : bool
-        Whether to replace results of a different version of a recording, another model or other
-        options.
+        Whether to replace existing results that were computed from a different version of a
+        recording, with another model or with other options.
     adapt : bool
-        Whether to adapt the model to each recording before predicting it.
+        Whether to adapt the model to each recording before predicting this recording.
     **options
-        ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
+        Arguments ``overlap``, ``smooth`` and ``rescale`` of ``predict_raw``.
+
+    Returns
+    -------
+    int
+        Number of recordings that could not be predicted.
 
     Raises
     ------
     ValueError, OSError
-        If the model or the recordings are not found. If ``out`` contains other files. If
-        ``overwrite`` is False, and results of a changed recording, model or option would be
-        replaced. In these cases, no files are written.
+        If the model or the recordings are not found. If ``out`` contains other files. If existing
+        results would be replaced, but ``overwrite`` is False. In these cases, no files are written.
     """
     targets = find_recordings(paths)
     model_folder = model_files.model_folder(model)
     kinds = model_files.kinds_in(model_folder)
     classifiers = (kind for kind in kinds if model_files.ENTRIES.get(kind) == "classifier")
     kind = names.MODEL_KINDS[next(classifiers, model_files.CLASSIFIER)]
-    with checks.quiet("unsaved_parameters"):  # of fit, which this command does not call
+    with checks.quiet("unsaved_parameters"):  # they are parameters of fit, which is not called here
         clf = kind.load().load(model, device=device)
     if options["smooth"]:
         check_transitions(clf)
     if expected := getattr(clf, "expected_score_", None):
         show(
-            "Expected {metric} on a new subject: {score:.2f} (95 % prediction interval {low:.2f} "
-            "to {high:.2f}).".format(**expected)
+            "Expected {metric} on a new subject: {score:.2f} (95 % prediction interval from "
+            "{low:.2f} to {high:.2f}).".format(**expected)
         )
     weights = model_folder / model_files.MODEL_FILES[model_files.CLASSIFIER][0]
     settings = dict(model=files.checksum_of_file(weights), **options, version=__version__)
     if adapt:
         if not hasattr(clf, "adapt"):
             raise ValueError(
-                f"--adapt requires a model that was trained with fit --few-labels, but {model} is "
-                f"a {type(clf).__name__}. Omit --adapt, or train a model with fit --few-labels."
+                f"--adapt requires a FewLabelsClassifier, but the model in {model} is a "
+                f"{type(clf).__name__}. Omit --adapt, or train another model with the command "
+                "fit --few-labels."
             )
         settings["adapt"] = True
     folder = ResultsFolder(out, "predictions", marks=(MARK,))
     if folder.is_ours:
-        files.read_checked(out / MARK)  # refuses a file of the same name of another program
+        files.read_checked(out / MARK)  # raises an error if another program wrote this file
     with folder.opened():
         all_results = [Results(file, folder, target, settings) for file, target in targets.items()]
         unfinished = [
@@ -121,9 +126,9 @@ def predict_recordings(
 def _predict(
     clf: Any, results: Results, options: dict[str, Any], bar: Any, *, adapt: bool
 ) -> str | None:
-    """Predict a recording and write its results; return the reason of a failure, or None.
+    """Predict a recording and write the results. Return the reason if this fails, otherwise None.
 
-    Warnings and the rescaling factor are printed with the name of the recording.
+    Warnings and the rescaling factor are printed after the name of the recording.
     """
 
     def write(text: str) -> None:
@@ -137,33 +142,33 @@ def _predict(
             warnings.simplefilter("always", UserWarning)
             if adapt:
                 clf, basis = adapted_to(clf, results.recording, rescale=options["rescale"])
-                write(f"adapted to {basis}.")
+                write(f"The model was adapted to the recording, with {basis}.")
             frame = clf.predict_raw(results.recording, **options)
         if factor := frame.attrs["findings"].get("rescaled_by"):
-            write(f"rescaled to the amplitude of the training data (factor {factor:.3g}).")
+            write(f"Signals were multiplied by {factor:.3g} to match the training amplitude.")
         for message in dict.fromkeys(str(message) for message, *_ in caught):
             write(message)
         results.write(frame, state)
-    except Exception as error:  # readers raise any error; predict the remaining recordings
+    except Exception as error:  # continue with the remaining recordings after an error of any type
         problem = str(error) or type(error).__name__
-        write(f"failed. {problem}")
+        write(f"The recording could not be predicted. {problem}")
         return problem
     return None
 
 
 def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished: int) -> None:
-    """Print the time in each class, the main sleep statistics, and the written files.
+    """Print the time in each class, the main sleep statistics, and the names of the written files.
 
     Parameters
     ----------
     table : DataFrame
-        The summary in ``file``.
+        Summary of all recordings, which was written to ``file``.
     file : Path
-        File of the summary.
+        Path of the summary.
     n_recordings : int
-        Number of recordings passed to the command.
+        Number of recordings that were passed to the command.
     n_finished : int
-        Number of these recordings that had already been predicted.
+        Number of passed recordings that an earlier call had already predicted.
     """
     minutes = [name for name in table if str(name).startswith(MINUTES)]
     headings = {
@@ -171,12 +176,12 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
         **{name: f"{name.removeprefix(MINUTES)} (min)" for name in minutes},
         "SE": "sleep efficiency (%)",
         "SOL": "sleep latency (min)",
-        "windows_not_predicted": "not predicted",
+        "windows_not_predicted": "windows not predicted",
         "n_findings": "findings",
         "problem": "problem",
     }
     shown = table[[name for name in headings if name in table and table[name].notna().any()]]
-    if "problem" in shown:  # the reasons of failures would make the table wider than a terminal
+    if "problem" in shown:  # the full reasons would make the table wider than a terminal
         shown = shown.assign(problem=shown["problem"].where(shown["problem"].isna(), "failed"))
     print_frame(shown.rename(columns=headings))
     n_failed = table["problem"].notna().sum()
@@ -188,39 +193,42 @@ def show_summary(table: pd.DataFrame, file: Path, n_recordings: int, n_finished:
         seen = table["recording"][table["findings"].str.contains("subject_in_training", na=False)]
         if len(seen):
             show(
-                "Data leakage: these recordings have the identifier of a training subject: "
-                f"{checks.format_list(seen.tolist())}. If the subject is the same, the predictions "
-                "do not indicate the accuracy on new subjects."
+                "Possible data leakage: in these recordings, the subject has the same name as a "
+                f"training subject of the model: {checks.format_list(seen.tolist())}. If it is the "
+                "same subject, the predictions are probably more accurate than they would be for a "
+                "new subject."
             )
     if n_failed < n_recordings:
         show(
-            f"Results written to {file.parent}, with a summary in {file.name}. Probabilities are "
-            "not calibrated: on new subjects, they are often too close to 0 and 1."
+            f"Results written to {file.parent}, with a summary in {file.name}. The predicted "
+            "probabilities are not calibrated: on new subjects, they are often too close to 0 or 1."
         )
 
 
 def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
-    """Return recordings, with the relative paths of their results.
+    """List recordings, and choose the relative paths of their results.
 
     Parameters
     ----------
     paths : iterable of Path
-        Files, and folders with recordings at any depth. Files that do not exist are included, so
-        that the remaining recordings are predicted.
+        Files, and folders that contain recordings, also in subfolders. Files that do not exist are
+        not an error here: they are reported as failed recordings later, so that the remaining
+        recordings are predicted.
 
     Returns
     -------
     dict of Path to Path
-        For each recording, its name without ending. For recordings in a folder, the path relative
-        to this folder, without ending.
+        The keys are the paths of the recordings. The values are the paths of their results, without
+        file ending, relative to the folder for results. For a file in ``paths``, this is the file
+        name; for a recording in a folder, it is the path relative to this folder.
 
     Raises
     ------
     FileNotFoundError
         If a folder contains no recording.
     ValueError
-        If two recordings would have the same result files, or two headers refer to the same file of
-        signals.
+        If two recordings would have the same result files, or if two header files refer to the same
+        signal file.
     """
     paths = [path.expanduser() for path in paths]
     search.check_signal_files(path for path in paths if path.is_file())
@@ -235,8 +243,8 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     for file, target in targets.items():
         if (first := recording_of.setdefault(target, file)) != file:
             raise ValueError(
-                f"{first} and {file} would have the same result files, such as "
-                f"{target}_predictions.csv. Predict them into different folders, or pass a folder "
-                "that contains both in different subfolders."
+                f"The recordings {first} and {file} would have the same result files, such as "
+                f"{target}_predictions.csv. Predict them in two calls with different folders "
+                "--out, or pass a folder that contains both recordings in different subfolders."
             )
     return targets

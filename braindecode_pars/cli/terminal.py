@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Advice after Ctrl-C of a command that resumes.
-RESUME = "Finished {} are stored. Run the same command to resume."
+#: Sentence that is printed after Ctrl-C if the command can be resumed.
+RESUME = "All finished {} are stored. Run the same command again to resume."
 
 
 @contextmanager
 def report_failures(advice: str = "") -> Iterator[None]:
-    """Print errors that users can correct without a traceback; re-raise other errors.
+    """Print errors that users can correct, without a traceback, and end the command.
+
+    All other errors are raised again.
 
     Parameters
     ----------
     advice : str
-        Sentence that is printed after Ctrl-C: how to resume.
+        Sentence that is printed after Ctrl-C, for example how to resume.
     """
     try:
         yield
@@ -42,7 +44,7 @@ def report_failures(advice: str = "") -> Iterator[None]:
         raise typer.Exit(130) from None
     except (ValueError, TypeError, OSError, OverflowError, ImportError, RuntimeError) as error:
         if isinstance(error, RuntimeError):
-            from braindecode_pars.evaluation import FoldError  # the import takes seconds
+            from braindecode_pars.evaluation import FoldError  # imported here: this takes seconds
 
             if not isinstance(error, FoldError):
                 raise
@@ -51,19 +53,19 @@ def report_failures(advice: str = "") -> Iterator[None]:
 
 
 def show(content: Any, end: str = "\n") -> None:
-    """Print a text or a table without markup, wrapping or truncation.
+    """Print a text or a table without markup, line breaks or truncation.
 
-    Rich would interpret brackets in names of methods, subjects and files as markup. It would also
-    truncate names that are longer than a line of the terminal, and tables that are wider.
+    By default, Rich would interpret brackets in names of methods, subjects and files as markup, and
+    would truncate names and tables that are wider than the terminal.
     """
     console = Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(content, end=end)
 
 
 class ConsoleHandler(logging.Handler):
-    """Print the log of the package: information to standard output, warnings to standard error.
+    """Log handler that prints information to standard output and warnings to standard error.
 
-    A repeated line is printed once per command.
+    If a message is logged several times by one command, it is printed only once.
     """
 
     def __init__(self) -> None:
@@ -78,7 +80,7 @@ class ConsoleHandler(logging.Handler):
 
 
 Command = Callable[..., None]
-#: Types of further options, if they are not texts.
+#: Types of options that are not parameters of the function of a command. Default: a text.
 _TYPES: dict[str, Any] = {
     **dict.fromkeys(("sfreq", "low", "high", "mains", "window_seconds"), float),
     "channels": Annotated[list[str], typer.Option("--channel")],
@@ -95,23 +97,26 @@ def with_options(
     *,
     advice: str = "",
 ) -> Callable[[Command], Command]:
-    """Make a command from a function, with help texts from the docstring of the function.
+    """Return a decorator that makes a command from a function.
 
-    Positional parameters become arguments, and keyword-only parameters become options. A boolean
-    option has no ``--no-NAME``. The section Options of the docstring may contain further options,
-    which are not parameters. If passed, their values are in the argument ``options`` of the
-    function.
+    Positional parameters of the function become arguments of the command, and keyword-only
+    parameters become options. The help texts are in the section Options of the docstring. A boolean
+    option has no ``--no-NAME``.
+
+    The section Options may also describe additional options that are not parameters of the
+    function. The values of additional options that the user passes are in the argument ``options``
+    of the function, a dict.
 
     Parameters
     ----------
     source : callable | None
-        Function whose docstring also describes further options.
+        Other function whose docstring also describes additional options in its section Options.
     types : mapping of str to type | None
-        Types of further options that differ from the types in this module.
+        Types of additional options, if they are not the types in this module.
     defaults : mapping of str to str | None
-        Default values of further options, as shown in the help.
+        Default values of additional options, as shown in the help.
     advice : str
-        Sentence that is printed after Ctrl-C: how to resume.
+        Sentence that is printed after Ctrl-C, for example how to resume.
     """
 
     def decorate(command: Command) -> Command:
@@ -133,7 +138,7 @@ def with_options(
             with report_failures(advice):
                 command(**arguments)
 
-        # typer reads the parameters of a command from its signature.
+        # typer determines arguments and options from the signature of the function.
         described: Any = run
         described.__signature__ = inspect.Signature(
             [p.replace(annotation=_described(p, hints[p.name], texts)) for p in parameters]
@@ -148,9 +153,10 @@ _SECTION = "\nOptions\n-------\n"
 
 
 def _texts_of(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
-    """Return text and metavar of each entry in the section Options of a docstring.
+    """Return help text and placeholder (metavar) of each option in the section Options.
 
-    A name in braces is replaced with the names in this table of ``_common/names.py``.
+    A name in braces, such as ``{TASKS}``, is replaced with all names in the table of this name in
+    ``_common/names.py``.
     """
     _, _, section = (inspect.getdoc(function) or "").partition(_SECTION)
     entries = [entry.splitlines() for entry in re.split(r"\n(?=\S)", section) if entry]
@@ -167,10 +173,10 @@ def _names_of_table(table: re.Match[str]) -> str:
 
 
 def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]) -> Any:
-    """Return the annotation of a parameter with its help."""
+    """Return the type annotation of a parameter, with its help text for typer."""
     if parameter.name not in texts:
         return hint
-    if hasattr(hint, "__metadata__"):  # with option names or a range
+    if hasattr(hint, "__metadata__"):  # the annotation contains names of the option or a range
         kind, info = get_args(hint)
         info = copy(info)
     else:
@@ -184,9 +190,9 @@ def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]
 def print_frame(
     table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool = True
 ) -> None:
-    """Print a table, with the first ``n_text`` columns aligned left.
+    """Print a table. The first ``n_text`` columns are aligned left, all others right.
 
-    Column names are printed with spaces instead of underscores.
+    Underscores in column names are replaced with spaces.
     """
 
     def text(value: Any) -> str:
@@ -204,38 +210,42 @@ def print_frame(
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Return values by key from options KEY=VALUE, see :func:`value_of`."""
+    """Return the values of options ``KEY=VALUE`` by key, as converted by :func:`value_of`."""
     return {key: value_of(text) for key, text in pairs(options, name)}
 
 
 def value_of(text: str) -> Any:
-    """Return the value of a JSON text, None, True or False; any other text is returned as it is."""
+    """Return the value of a text that is JSON, None, True or False; return other texts as is."""
     constants = {"None": None, "True": True, "False": False}
     try:
-        # NaN and Infinity are not JSON, and may be names.
+        # NaN and Infinity remain texts, because they are not JSON and may be names.
         return constants[text] if text in constants else json.loads(text, parse_constant=str)
     except ValueError:
         return text
 
 
 def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
-    """Return pairs of key and text from options KEY=TEXT.
+    """Return the key and the text of each option ``KEY=TEXT``.
+
+    ``name`` and ``form`` are the name and the form of the option, for the error message.
 
     Raises
     ------
     ValueError
-        If an option contains no ``=``.
+        If the value of an option contains no ``=``.
     """
     split = [option.partition("=") for option in options or ()]
     for key, equals, _ in split:
         if not equals:
-            raise ValueError(f"Invalid {name} {key!r}: expected {form}.")
+            raise ValueError(f"Invalid value {key!r} of {name}: expected the form {form}.")
     return [(key, text) for key, _, text in split]
 
 
 def named_pairs(options: list[str] | None, name: str, form: str) -> dict[str, str]:
-    """Return texts by key, see :func:`pairs`. Raises a ValueError if a key occurs twice."""
+    """Return the texts of options ``KEY=TEXT`` by key. Raise a ValueError for duplicate keys."""
     texts = pairs(options, name, form)
     if len(dict(texts)) < len(texts):
-        raise ValueError(f"{name} has a name twice: {' '.join(options or ())}. Use unique names.")
+        raise ValueError(
+            f"Two values of {name} have the same name: {' '.join(options or ())}. Use unique names."
+        )
     return dict(texts)

@@ -1,4 +1,7 @@
-"""Pretraining runs on a SignalStore; a resumed run is identical to an uninterrupted run."""
+"""Pretraining runs on a SignalStore, which can be interrupted and resumed.
+
+On a CPU, in one process, a resumed run has the same result as an uninterrupted run.
+"""
 
 import lazy_loader
 

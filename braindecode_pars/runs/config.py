@@ -17,7 +17,7 @@ def _are_lengths(value: Any) -> bool:
     return 0 < len(lengths) == len(set(lengths))
 
 
-#: Setting of a run -> rule for its value.
+#: Setting of a run -> rule that checks the value of this setting.
 _RULES = {
     **settings.RULES,
     **dict.fromkeys(("embed_dim", "num_layers", "num_heads", "mlp_dim"), checks.integer(1)),
@@ -31,14 +31,15 @@ _RULES = {
     "device": checks.choice("auto", "cpu", "cuda", "mps"),
     "encoder": checks.optional(checks.instance("a folder or the id of a model", str)),
     "drop_prob": checks.proportion(),
-    # The keys of encoder.TOKENIZERS, whose import takes seconds.
+    # Same names as in encoder.TOKENIZERS, which is not imported because the import takes seconds.
     "tokenizer": checks.choice("linear", "spectral"),
     "exclude_subjects": checks.instance("a list of subjects", list, tuple),
     "seed": checks.integer(0),
     "num_workers": checks.optional(checks.integer(0)),
 }
 
-#: Settings for two CPU cores and tens of subjects, equal to the defaults of the estimators.
+#: Settings that are suitable for two CPU cores and tens of subjects. They are the same as the
+#: default settings of the estimators.
 LAPTOP: dict[str, Any] = dict(
     epochs=None, batch_size=settings.BATCH_SIZE, lr=settings.LEARNING_RATE
 )
@@ -47,58 +48,62 @@ LAPTOP |= dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, tokenizer="
 
 @dataclass(frozen=True)
 class RunConfig(settings.PretrainingSettings):
-    """Configuration of a pretraining run, by default with the settings of the paper (section 2.5).
+    """Configuration of a pretraining run. The defaults are the settings of the paper (section 2.5).
 
-    A configuration is immutable.
+    A configuration cannot be changed after it was created.
 
     Attributes
     ----------
     task, task_params, max_steps, minutes, sham, lr, weight_decay, warmup, precision, compile
-        See :class:`~braindecode_pars.pretraining.PretrainingSettings`. ``task`` is a name in
-        ``PRETEXT_TASKS``, or a class in a file, such as ``"my_task.py:Slope"``. A class in a file
-        is replaced by the name of its task.
+        See :class:`~braindecode_pars.pretraining.PretrainingSettings`. ``task`` is the name of a
+        pretext task in ``PRETEXT_TASKS``, or a task class in a Python file, such as
+        ``"my_task.py:Slope"``; the attribute then contains the name of this task.
     epochs : int | None
-        Number of epochs of the run and of the learning-rate schedule: linear warm-up, then cosine
-        decay to zero. If None, a tenth of the subjects of the store (at least one) is held out. The
-        run then continues while the held-out loss decreases, see
+        Number of epochs of the run. The learning rate increases linearly (warm-up), and then
+        decays to zero as a cosine, over exactly this number of epochs. If None, the number of
+        epochs depends on the data: a tenth of the subjects of the store (at least one) is held out,
+        and the run continues as long as the loss on these subjects decreases. See
         :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     batch_size : int
-        Number of examples in a step, summed over all processes.
+        Number of examples in a training step, summed over all processes.
     device : "auto" | "cpu" | "cuda" | "mps"
         Device to train on. ``"auto"`` selects CUDA if available, otherwise MPS, otherwise the CPU.
     encoder : str | None
-        Pretrained encoder with which the run continues: a folder, the name of a bundled encoder or
-        a model id; see :func:`~braindecode_pars.pretrained.load_encoder`. Its sizes replace
-        ``patch_seconds`` and the encoder arguments below. If None, a new encoder is trained.
+        Pretrained encoder from which the run starts: a folder, the name of a bundled encoder, or a
+        model id; see :func:`~braindecode_pars.pretrained.load_encoder`. ``patch_seconds`` and the
+        encoder arguments below are then ignored, because the sizes of this encoder are used. If
+        None, a new encoder is trained.
     window_seconds : float | tuple of float
-        Length of the random crops in seconds. With several lengths, such as ``(10, 3)``,
-        successive steps cycle through them. Each length has a separate task on the same encoder,
-        with separate heads and chance level; the loss of each task is relative to its chance level.
-        A pass over the data counts windows of the longest length.
+        Length in seconds of the crops (random excerpts) on which the encoder is trained. With
+        several lengths, such as ``(10, 3)``, successive steps cycle through the lengths. The
+        encoder is then trained on one pretext task per length. The tasks have separate heads, and
+        each loss is divided by the chance level of its task. A pass over the data is defined by the
+        longest length.
     patch_seconds : float
         Length of a patch in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
         Arguments of :class:`~braindecode_pars.PatchEncoder`.
     steps_per_epoch : int | None
         Number of steps in an epoch. A checkpoint is written after each epoch. If None, an epoch is
-        one pass over the data.
+        one pass over the data; if ``epochs`` is also None, an epoch has at most 250 steps.
     micro_batch_size : int | None
         Number of examples per forward pass. Gradients are averaged over the micro-batches of a
-        step. Smaller micro-batches require less memory. The result changes only through rounding,
-        and because the task draws random numbers per micro-batch. If None, each process computes
-        its part of a step in one micro-batch.
+        step. Smaller micro-batches require less memory. The size hardly affects the result: it
+        changes rounding errors and the random numbers of the pretext task, which are drawn for each
+        micro-batch. If None, each process computes its part of a step in one micro-batch.
     exclude_subjects : tuple of str
-        Subjects to exclude from pretraining, such as future test subjects.
+        Subjects to exclude from pretraining, such as subjects on which the encoder will be tested.
     seed : int
-        Seed of the initial weights, the order of the data, the crops and the draws of the task.
+        Seed of the initial weights, of the order of the data, of the random crops, and of the
+        random numbers of the pretext task.
     num_workers : int | None
-        Number of data loading processes per training process. If None, up to four on a GPU and
-        zero on the CPU.
+        Number of processes that load data, for each training process. If None, up to four on a GPU,
+        and none on the CPU.
 
     Raises
     ------
     ValueError, TypeError
-        If a setting is out of range or of the wrong type.
+        If a setting is out of range or has the wrong type.
 
     Examples
     --------
@@ -127,20 +132,20 @@ class RunConfig(settings.PretrainingSettings):
     num_workers: int | None = None
 
     def __post_init__(self) -> None:
-        # This import takes seconds, and the help of the commands needs only the defaults.
+        # Import here: the import takes seconds, and --help needs only the default settings.
         from braindecode_pars.pretext.base import find_task
 
         options = vars(self)
         checks.check_parameters(options, _RULES)
         super().__post_init__()
 
-        # Normalize the values, so that equal settings from Python and run.json compare equal.
+        # Normalize the values, so that settings from Python can be compared with run.json.
         subjects = sorted(set(map(str, self.exclude_subjects)))
-        # Store only the name of a task from a file: a run must not specify code to execute.
+        # Store only the name of a task, not its file: run.json must not contain code to execute.
         task_class = find_task(self.task)
         task = task_class.name if checks.names_file(self.task) else self.task
         plain: dict[str, Any] = {"exclude_subjects": tuple(subjects), "task": task}
-        # NumPy scalars
+        # Convert NumPy scalars to Python numbers.
         plain |= {name: v.item() for name, v in options.items() if hasattr(v, "item")}
         if isinstance(self.window_seconds, list | tuple):
             lengths = tuple(map(float, self.window_seconds))
@@ -150,36 +155,36 @@ class RunConfig(settings.PretrainingSettings):
 
     @property
     def lengths(self) -> tuple[float, ...]:
-        """Lengths of the crops in seconds, in the order of the steps."""
+        """Lengths of the crops in seconds, in the order in which successive steps use them."""
         lengths = self.window_seconds
         return lengths if isinstance(lengths, tuple) else (lengths,)
 
     def in_samples(self, sfreq: float) -> list[int]:
-        """Return the lengths of the crops in samples, in the order of the steps."""
+        """Return the lengths of the crops in samples, in the order of :attr:`lengths`."""
         return [round(seconds * sfreq) for seconds in self.lengths]
 
     @classmethod
     def for_laptop(cls, **options: Any) -> Self:
-        """Return a configuration whose defaults are small enough for a CPU.
+        """Return a configuration with default settings that are small enough for a CPU.
 
-        The defaults are the same as in :class:`~braindecode_pars.PARSEmbedder`: two layers of 64
-        features, the spectral patch embedding, batches of 32 windows, and training while the
-        held-out loss decreases.
+        The default settings are the same as in :class:`~braindecode_pars.PARSEmbedder`: an encoder
+        with two layers of 64 features and the spectral patch embedding, batches of 32 windows, and
+        training as long as the loss on held-out subjects decreases (``epochs=None``).
 
         Parameters
         ----------
         **options
-            Attributes of this class, which override the defaults.
+            Attributes of this class. They override these defaults.
 
         Returns
         -------
         RunConfig
-            Configuration with all settings checked.
+            Configuration. All settings have been checked.
 
         Raises
         ------
         ValueError, TypeError
-            If a setting is unknown, out of range or of the wrong type.
+            If a setting is unknown, out of range, or has the wrong type.
         """
         from braindecode_pars.pretext.base import params_of  # takes seconds
 
@@ -189,7 +194,10 @@ class RunConfig(settings.PretrainingSettings):
 
 @dataclass(frozen=True)
 class SizedRunConfig(RunConfig):
-    """Configuration of a run on specific data and processes, with all sizes set."""
+    """Configuration of a run on a specific store and number of processes.
+
+    Here, ``steps_per_epoch`` and ``micro_batch_size`` are always integers.
+    """
 
     steps_per_epoch: int = 1
     micro_batch_size: int = 1

@@ -1,6 +1,6 @@
 """Estimate disk space, number of steps and duration of a pretraining run before starting it.
 
-The size of the corpus is the size of a store, or is specified by its number of windows.
+The size of the training data is read from a store, or is specified as a number of windows.
 """
 
 import math
@@ -22,29 +22,34 @@ from braindecode_pars.windows import examples
 #: Bytes per weight in a checkpoint: the weight and two moments of AdamW, in float32.
 _CHECKPOINT_BYTES = 12
 
-#: Minimum duration of a measured step in seconds. The number of windows is increased until then.
+#: Minimum duration in seconds of the training step that is timed. The number of windows per step is
+#: doubled until a step takes this time.
 _MIN_STEP_SECONDS = 1.0
 
 
 class RunPlan(NamedTuple):
-    """Estimated disk space, number of steps and duration of a run.
+    """Estimated disk space, number of steps and duration of a pretraining run.
 
     Attributes
     ----------
     parameters : int
-        Number of parameters of the encoder and of the pretext task.
+        Number of parameters of the encoder and of the pretext task together.
     steps_per_epoch, n_steps : int
-        Number of steps in an epoch and in the run.
+        Number of steps in an epoch, and in the whole run. If ``epochs`` is None, ``n_steps`` is the
+        maximum number of steps.
     store_bytes, run_bytes : int
-        Disk space of the store, and of the run with its checkpoints, in bytes.
+        Disk space in bytes of the store, and of the folder of the run, including checkpoints.
     device : str
-        Name of the devices.
+        Name of the device, such as the GPU model. If there are several devices, they are assumed to
+        be identical.
     n_devices : int
-        Number of devices that process a step together.
+        Number of devices that share the examples of each step.
     windows_per_second : float
-        Throughput of one device in the measured step.
+        Number of windows per second that one device processes, estimated from a timed training
+        step.
     hours : float
-        Duration of the run on all devices if data loading is not the bottleneck.
+        Duration of the run in hours on all devices together, if loading data takes less time than
+        training on them.
 
     Examples
     --------
@@ -67,26 +72,28 @@ class RunPlan(NamedTuple):
 def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     """Estimate disk space, number of steps and duration of a pretraining run.
 
-    A few training steps on noise are timed on the device, which takes seconds.
+    To estimate the duration, a few training steps on random numbers are timed on the device, which
+    takes seconds.
 
     Parameters
     ----------
     corpus : CorpusSize
-        Size of the corpus.
+        Size of the training data: :meth:`CorpusSize.of_store` or :meth:`CorpusSize.of_numbers`.
     config : RunConfig | None
-        Settings of the run. If None, the settings of the paper.
+        Settings of the run. If None, the settings of the paper are used.
 
     Returns
     -------
     RunPlan
-        Disk space, number of steps, and duration on the available devices.
+        Disk space, number of steps, and duration of the run on the devices of this machine.
 
     Raises
     ------
     ValueError
         If the configuration is invalid for the sampling rate.
     torch.OutOfMemoryError
-        If a micro-batch does not fit into the memory of the device.
+        If a micro-batch does not fit into the memory of the device. Decrease
+        ``config.micro_batch_size``.
 
     Examples
     --------
@@ -103,10 +110,10 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
     device = computing.find_device(config.device)
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
-    if config.batch_size % n_devices:  # the batch cannot be divided equally
+    if config.batch_size % n_devices:  # the batch cannot be divided equally among the devices
         n_devices = 1
     at_once = config.micro_batch_size or config.batch_size // n_devices
-    # The steps cycle through the crop lengths.
+    # With several crop lengths, steps cycle through the lengths, so each length is timed.
     parts = [*task.parts.values()] if isinstance(task, joint.SeveralLengths) else [task]
     with computing.seeded(config.seed, device):
         rates = [_throughput(part, config, device, at_once, corpus.n_chans) for part in parts]
@@ -114,7 +121,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     n_steps = (config.epochs or 0) * steps_per_epoch
     if config.epochs is None:  # maximum number of steps
         by_time = 60 * (config.minutes or math.inf) * rate * n_devices / config.batch_size
-        n_steps = math.ceil(min(by_time, config.step_limit))  # by_time if step_limit is NaN
+        n_steps = math.ceil(min(by_time, config.step_limit))  # min returns by_time if limit is NaN
     checkpoint_bytes = run_folder.N_CHECKPOINTS * _CHECKPOINT_BYTES * parameters
     return RunPlan(
         parameters=parameters,
@@ -132,7 +139,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
 def _throughput(
     task: base.PretextTask, config: RunConfig, device: torch.device, at_once: int, n_chans: int
 ) -> float:
-    """Return the number of windows per second in the largest measured step."""
+    """Return the number of windows per second on one device, measured in the largest timed step."""
     settings: Any = dict(lr=config.lr, precision=config.precision, compile=config.compile)
     net = PretrainingNet(task, **settings, device=device, verbose=0).initialize()
     channel_axis = [n_chans] if task.encoder_kind == SPACE_TIME else []
@@ -141,36 +148,37 @@ def _throughput(
         noise = torch.randn(n_windows, *channel_axis, task.n_times)
         batch = noise, torch.zeros(n_windows)
         start = time.perf_counter()
-        net.train_step(batch)["loss"].item()  # waits for the device
+        net.train_step(batch)["loss"].item()  # reading the loss waits until the step has finished
         return time.perf_counter() - start
 
     n_windows = 1
     with computing.tensor_cores(device):
         while True:
-            with net.captured_steps():  # a captured step has a fixed size
-                seconds(n_windows)  # the first step of a size allocates memory
+            with net.captured_steps():  # a captured step has a fixed number of windows
+                seconds(n_windows)  # not timed, because the first step of a size allocates memory
                 took = min(seconds(n_windows) for _ in range(2))
             if n_windows == at_once or took > _MIN_STEP_SECONDS:
                 return n_windows / took
             n_windows = min(2 * n_windows, at_once)
 
 
-#: Bytes per sample in a store of the default type, int16.
+#: Number of bytes per sample in a store with the default data type, int16.
 _SAMPLE_BYTES = 2
 
 
 class CorpusSize(NamedTuple):
-    """Size of a corpus.
+    """Size of the training data of a pretraining run.
 
     Attributes
     ----------
     n_windows : int
-        Number of complete windows in a pass over the recordings. Channels are not counted.
+        Number of complete windows in one pass over the recordings. A window with several channels
+        is counted once.
     sfreq : float
         Sampling rate in Hz.
     store_bytes : int
-        Size of a store of the corpus in bytes. For a store that does not exist yet, samples are
-        assumed to be int16.
+        Size in bytes of the store. If the store does not exist yet, the size is computed for
+        samples of type int16.
     n_chans : int
         Maximum number of channels of a window.
 
@@ -190,25 +198,26 @@ class CorpusSize(NamedTuple):
     def of_numbers(
         cls, n_windows: int, *, sfreq: float, window_seconds: float = 30.0, n_chans: int = 1
     ) -> Self:
-        """Return the size of a corpus from its number of windows.
+        """Return the size of training data that are specified by their number of windows.
 
         Parameters
         ----------
         n_windows : int
-            Number of windows in a pass.
+            Number of windows in one pass over the data.
         sfreq, window_seconds : float
             Sampling rate in Hz, and length of a window in seconds.
         n_chans : int
-            Number of channels.
+            Number of channels per window.
 
         Returns
         -------
         CorpusSize
+            Size of these windows.
 
         Raises
         ------
         TypeError, ValueError
-            If a number is not positive.
+            If an argument is not a positive number.
         """
         checks.check_positive(
             n_windows=n_windows, sfreq=sfreq, window_seconds=window_seconds, n_chans=n_chans
@@ -218,24 +227,25 @@ class CorpusSize(NamedTuple):
 
     @classmethod
     def of_store(cls, store: SignalStore, window_seconds: float = 30.0) -> Self:
-        """Return the size of the corpus in a store.
+        """Return the size of the training data in a store.
 
         Parameters
         ----------
         store : SignalStore
-            Store of the corpus.
+            Store to pretrain on.
         window_seconds : float
             Length of a window in seconds.
 
         Returns
         -------
         CorpusSize
+            Size of the data in the store.
 
         Raises
         ------
         ValueError
-            If every recording is shorter than a window. If every recording of a corpus in
-            ``store.shares`` is shorter than a window.
+            If every recording is shorter than a window. If ``store.shares`` contains a corpus of
+            which every recording is shorter than a window.
         """
         of_store = steps.Steps(store, round(window_seconds * store.sfreq), 1)
         n_chans = min(int(of_store.n_chans.max()), examples.MAX_CHANNELS)

@@ -1,7 +1,7 @@
-"""Pretrain on a SignalStore with one or several devices; a resumed run is bit-identical.
+"""Pretrain on a SignalStore with one or several devices. An interrupted run can be resumed.
 
-The training loop runs in one or several processes. A step may be computed in micro-batches. Metrics
-and a checkpoint are written after each epoch.
+The training loop runs in one or several processes, usually one per GPU. Each process may divide its
+part of a step into micro-batches. Metrics and a checkpoint are written after each epoch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from braindecode_pars.runs.steps import AllChannelSteps, EpochLoader, Steps
 from braindecode_pars.signal_store import SignalStore
 
 try:
-    with warnings.catch_warnings():  # accelerate emits warnings of torch's schedulers on import
+    with warnings.catch_warnings():  # hide warnings of torch when accelerate is imported
         import accelerate
         import skorch.hf
         from accelerate.utils import concatenate, find_batch_size, send_to_device, slice_tensors
@@ -54,7 +54,7 @@ except ModuleNotFoundError as error:
 
 log = logging.getLogger(__name__)
 
-#: Settings that are arguments of the encoder.
+#: Settings of a run that are arguments of the encoder.
 _ENCODER_ARGUMENTS = ("embed_dim", "num_layers", "num_heads", "mlp_dim", "drop_prob", "tokenizer")
 
 _PACKAGES = ("braindecode_pars", "braindecode", "torch", "skorch", "accelerate", "numpy")
@@ -68,27 +68,32 @@ def pretrain(
     resume: bool = False,
     verbose: int = 1,
 ) -> Path:
-    """Pretrain an encoder on a store of recordings, for corpora larger than memory.
+    """Pretrain an encoder on a signal store, for corpora larger than memory.
 
-    With ``torchrun``, each step is distributed over the processes: their gradients are averaged,
-    and the first process writes all files. A run that was killed can resume from its last
-    checkpoint. On a CPU, in one process with the same number of threads, a resumed run ends with
-    exactly the same parameters as an uninterrupted run.
+    A :class:`~braindecode_pars.signal_store.SignalStore` is a folder of recordings whose samples
+    are read from disk when they are needed.
+
+    If this function is called in several processes with ``torchrun``, the examples of each step are
+    divided among the processes, the gradients are averaged, and the first process writes all files.
+    A run that was interrupted or killed can be resumed from its last checkpoint. On a CPU, in one
+    process with the same number of threads, a resumed run ends with exactly the same weights as an
+    uninterrupted run.
 
     Parameters
     ----------
     store : SignalStore | path
-        Store to pretrain on. If the store has labels, its validation and test subjects are
-        excluded.
+        Store to pretrain on, or its folder. Validation and test subjects of the corpus, which a
+        store with labels contains, are excluded.
     out : path
-        Folder for the run, in which ``run.json`` (configuration, store, versions),
-        ``metrics.csv`` and ``checkpoints/`` are written. At the end of the run,
-        ``encoder.safetensors`` and ``encoder.json`` are added, which
-        ``PARSClassifier(encoder=out)`` loads.
+        Folder for the run. During the run, the files ``run.json`` (configuration, store, versions
+        of packages) and ``metrics.csv`` (losses of each epoch) and the folder ``checkpoints/`` are
+        written. At the end of the run, the encoder is saved in ``encoder.safetensors`` and
+        ``encoder.json``; load it with ``PARSClassifier(encoder=out)``.
     config : RunConfig | None
-        Settings of the run. If None, the settings of the paper.
+        Settings of the run. If None, the settings of the paper are used.
     resume : bool
-        Whether to resume the run in ``out``. Configuration and store must be the same.
+        Whether to resume the run in ``out``. Configuration and store must be the same as when the
+        run was started.
     verbose : int
         Verbosity: 0 prints nothing, 1 prints an overview and a progress bar.
 
@@ -102,8 +107,8 @@ def pretrain(
     TypeError
         If ``config`` is not a RunConfig.
     ValueError
-        If the configuration does not match the store or the number of processes, or if the folder
-        contains a different run.
+        If the configuration cannot be used with this store or this number of processes, or if the
+        folder ``out`` contains a different run.
     KeyboardInterrupt
         If the user interrupts the training. The last checkpoint remains.
 
@@ -112,14 +117,16 @@ def pretrain(
     sklearn.exceptions.ConvergenceWarning
         See :func:`~braindecode_pars.pretraining.pretrain_encoder`.
     UserWarning
-        If the run continues with a pretrained encoder, and the frequency band or reference of the
-        recordings differs from the pretraining data of this encoder.
+        If the run starts from a pretrained encoder (``config.encoder``), and the frequency band or
+        the reference of the recordings in the store differs from the recordings on which this
+        encoder was pretrained.
 
     Notes
     -----
-    Section 2.5 of the paper describes the method. Each step trains on a batch of random crops of
-    random channels, with AdamW, a linear warm-up and a cosine decay to zero. An epoch is a fixed
-    number of steps, by default one pass over the data.
+    Section 2.5 of the paper describes the method. Each step trains on a batch of random crops
+    (excerpts) of random channels, with the optimizer AdamW. By default, the learning rate increases
+    linearly (warm-up), and then decays to zero as a cosine. An epoch is a fixed number of steps, by
+    default one pass over the data.
 
     Examples
     --------
@@ -147,34 +154,35 @@ def pretrain(
     if not isinstance(config, RunConfig):
         raise TypeError(f"config must be a RunConfig, got a {type(config).__name__}.")
 
-    # Build everything that can raise an error before anything is written.
+    # Do everything that can raise an error before any file is written.
     accelerator = _accelerator(config)
     is_main = accelerator.is_main_process
     if not isinstance(store, SignalStore):
-        # Opening may verify the checksums of the samples, which only the first process does.
+        # open() may compare all samples with their checksums. Only the first process must do this.
         with accelerator.main_process_first():
             store = SignalStore.open(store, verbose=verbose if is_main else 0)
     store = store.select(exclude=config.exclude_subjects).without_held_out()
     config, task, before = begun_task(config, store.sfreq)
     sized, steps = _sized(config, store, accelerator)
 
-    # Check the folder.
+    # Check whether the folder can be used for this run.
     described = {"configuration": asdict(sized), "store": steps.described}
     folder = RunFolder(Path(out).expanduser(), described, resume=resume)
     folder.check()
     if folder.is_finished:
         accelerator.end_training()
         if verbose and is_main:
-            log.info("The run in %s is already finished.", folder.path)
+            log.info("The run in %s is already finished. Nothing was trained.", folder.path)
         return folder.path
 
     if before is not None and is_main and (differences := before.differences(store.preprocessing)):
         checks.warn_user(
-            f"Preprocessing of the store differs from the pretraining data of {config.encoder}, "
-            f"the encoder with which the run continues: {'; '.join(map(str, differences))}."
+            "Preprocessing of the store differs from the pretraining data of the encoder "
+            f"{config.encoder}, from which this run starts: {'; '.join(map(str, differences))}. "
+            "Create a store with the same preprocessing, or pretrain a new encoder."
         )
 
-    # Train. All processes must have checked the folder before the first one writes to it.
+    # Train. All processes must have checked the folder before the first process writes to it.
     accelerator.wait_for_everyone()
     with folder.opened() if is_main else nullcontext():
         net = _train(steps, task, sized, accelerator, folder, verbose)
@@ -187,7 +195,8 @@ def pretrain(
         accelerator.end_training()
     if verbose and is_main:
         log.info(
-            f"Loss relative to chance: {training.loss_at_end(net.history):.3f}; "
+            f"Final loss: {training.loss_at_end(net.history):.3f} times the chance-level loss "
+            "(below 1 is better than chance).\nSpeed: "
             f"{net.history[-1]['windows_per_second']:.4g} windows/s\n"
             f"The encoder is in {folder.path}. Fine-tune it with "
             f'PARSClassifier(encoder="{folder.path}").'
@@ -197,7 +206,7 @@ def pretrain(
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions of the packages that affect the results."""
+    """Return the versions of the packages on which the results depend."""
     return {name: version(name) for name in _PACKAGES}
 
 
@@ -209,14 +218,14 @@ def _train(
     folder: RunFolder,
     verbose: int,
 ) -> RunNet:
-    """Train, starting from the last checkpoint if there is one."""
+    """Train the encoder. If the run is resumed, start from its last checkpoint, if there is one."""
     is_main = accelerator.is_main_process
-    # All processes must have read the checkpoint before the first process can remove it.
+    # All processes must have read the checkpoint before the first process may remove it.
     checkpoint = folder.newest() if folder.resume else None
     first_epoch = len(checkpoint.history) if checkpoint else 0
     accelerator.wait_for_everyone()
 
-    # Record the session.
+    # Record this call as a session of the run in run.json.
     if is_main:
         session = {
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -241,10 +250,10 @@ def _train(
         num_workers=default if config.num_workers is None else config.num_workers,
         restore=checkpoint.restore if checkpoint else None,
     )
-    # accelerate chooses the device.
+    # accelerate selects the device.
     settings = PretrainingSettings.of(vars(config), task=task, task_params={}, device=None)
     with warnings.catch_warnings():
-        if not is_main:  # only the first process warns if the training did not converge
+        if not is_main:  # only the first process warns if the training does not converge
             warnings.simplefilter("ignore", ConvergenceWarning)
         net = pretrain_encoder(
             task.encoder,
@@ -262,21 +271,22 @@ def _train(
 
 
 def _accelerator(config: RunConfig) -> accelerate.Accelerator:
-    """Return the Accelerator, which connects the processes of the run."""
+    """Return the Accelerator object, which connects the processes of the run."""
     wanted = computing.find_device(config.device).type
-    # A step with one crop length does not use the heads of the other lengths. The net handles
-    # precision.
+    # With several crop lengths, each step uses only the heads of one length, so other parameters
+    # are unused. Mixed precision is off here, because the net sets the precision.
     unused = accelerate.DistributedDataParallelKwargs(
         find_unused_parameters=len(config.lengths) > 1
     )
     accelerator = accelerate.Accelerator(
         cpu=wanted == "cpu", mixed_precision="no", kwargs_handlers=[unused]
     )
-    # accelerate keeps one device for the lifetime of a Python process.
+    # accelerate cannot change the device within a Python process.
     if accelerator.device.type != wanted:
         raise ValueError(
-            f"device={config.device!r} cannot be used after a run on {accelerator.device.type} in "
-            "the same process. Start a new Python process."
+            f"This Python process has already used accelerate on the device "
+            f"{accelerator.device.type}, so device={config.device!r} cannot be used. Start a new "
+            "Python process."
         )
     return accelerator
 
@@ -290,17 +300,19 @@ def _sized(
     examples_per_process, remainder = divmod(config.batch_size, n_processes)
     if remainder:
         raise ValueError(
-            f"batch_size={config.batch_size} must be a multiple of the number of processes, "
-            f"{n_processes}."
+            "batch_size must be a multiple of the number of processes "
+            f"({n_processes}), got batch_size={config.batch_size}. Change batch_size or the number "
+            "of processes."
         )
     micro_batch_size = config.micro_batch_size or examples_per_process
     if examples_per_process % micro_batch_size:
         raise ValueError(
-            f"micro_batch_size={micro_batch_size} must divide the number of examples per process "
-            f"and step, {examples_per_process}."
+            "The number of examples that a process uses in each step must be a multiple of "
+            f"micro_batch_size. Got {examples_per_process} examples (batch_size / number of "
+            f"processes) and micro_batch_size={micro_batch_size}. Change micro_batch_size."
         )
 
-    # Data, and the length of an epoch.
+    # Training data, held-out data if the number of epochs depends on them, and length of an epoch.
     uses_all_channels = base.encoder_kind_of(config.task) == SPACE_TIME
     make_steps: Any = AllChannelSteps if uses_all_channels else Steps
     step_kwargs = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
@@ -319,11 +331,12 @@ def _sized(
 def _split_by_subject(
     store: SignalStore, n_times: int, seed: int
 ) -> tuple[SignalStore, SignalStore]:
-    """Return a store to train on, and a store of held-out subjects.
+    """Return a view of the store to train on, and a view of held-out subjects.
 
     If fewer than three subjects have a recording of at least ``n_times`` samples, or if the
-    subject of a recording is unknown, both are the same store. The held-out loss is then computed
-    on other crops than the training loss.
+    subject of a recording is unknown, no subject is held out, and both views are the whole store.
+    The held-out loss is then computed on the same recordings as the training loss, but on different
+    crops.
     """
     subjects: list[Any] = []
     if store.recordings["subject"].notna().all():
@@ -335,10 +348,11 @@ def _split_by_subject(
 def begun_task(
     config: RunConfig, sfreq: float
 ) -> tuple[RunConfig, base.PretextTask, cards.EncoderCard | None]:
-    """Return the configuration and task of a new run, and the card of ``config.encoder``.
+    """Return configuration and pretext task of a new run, and the encoder card of its encoder.
 
-    The sizes of this encoder replace the sizes in the configuration. Without an encoder, the card
-    is None.
+    If the run starts from a pretrained encoder (``config.encoder``), the sizes of this encoder
+    replace the sizes in the configuration. Otherwise, the encoder card (the metadata that are saved
+    with an encoder) is None.
     """
     if config.encoder is None:
         return config, build_task(config, sfreq), None
@@ -356,7 +370,10 @@ def begun_task(
 def build_task(
     config: RunConfig, sfreq: float, encoder: dict[str, Any] | None = None
 ) -> base.PretextTask:
-    """Return the pretext task of a run with a new encoder, by default as in the configuration."""
+    """Return the pretext task of a run, with a new encoder.
+
+    ``encoder`` contains the arguments of the encoder. If None, they are in the configuration.
+    """
     arguments: dict[str, Any] = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
     arguments["patch_size"] = round(config.patch_seconds * sfreq)
     arguments[KIND] = base.encoder_kind_of(config.task)
@@ -374,7 +391,7 @@ def _overview(
     accelerator: accelerate.Accelerator,
     first_epoch: int,
 ) -> str:
-    """Describe the data, the network and the schedule in one line each."""
+    """Return three lines, which describe the data, the network and the length of the run."""
     completed = f" ({first_epoch} completed)" if first_epoch else ""
     processes = accelerator.num_processes
     length = f"{config.epochs} epochs{completed}"
@@ -396,7 +413,8 @@ def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> cards.EncoderCar
         sfreq=steps.store.sfreq,
         task=config.task,
         task_params=dict(config.task_params),
-        # The held-out subjects determined the number of epochs, so they must not be test subjects.
+        # Include held-out subjects: they determined the number of epochs, so they must not be used
+        # as test subjects.
         subjects=cards.unique_subjects(steps.subjects, getattr(steps.held_out, "subjects", [])),
         n_windows=steps.n_windows,
         epochs=len(net.history),
@@ -410,29 +428,30 @@ def _card(config: SizedRunConfig, steps: Steps, net: RunNet) -> cards.EncoderCar
 
 
 class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
-    """PretrainingNet for one or several processes.
+    """Version of PretrainingNet (a skorch net) that trains in one or several processes.
 
-    Each process reads its part of every batch, so accelerate does not split the data. The seed of a
-    micro-batch depends on its position in the whole batch. Therefore, the result depends on the
-    sizes of batch and micro-batch, but not on the number of processes.
+    Each process reads its own part of every batch, so accelerate does not divide the data. Random
+    numbers of a micro-batch depend on the position of the micro-batch in the whole batch.
+    Therefore, the result depends on batch size and micro-batch size, but not on the number of
+    processes.
 
     Parameters
     ----------
     module : PretextTask
-        Task to train.
+        Pretext task to train.
     accelerator : accelerate.Accelerator
-        Connection to the other processes.
+        Object that connects the processes.
     micro_batch_size : int
-        Number of examples per forward pass. It must divide the number of examples per process and
-        step.
+        Number of examples per forward pass. The number of examples that a process uses in each step
+        must be a multiple of it.
     steps_per_epoch : int
         Number of steps in an epoch.
     first_epoch : int
-        Number of epochs that earlier sessions have completed.
+        Number of epochs that were completed before the run was resumed.
     num_workers : int
-        Number of processes that prefetch data.
+        Number of processes that load data in advance.
     restore : callable | None
-        Function that sets the initialized net to the state of an earlier session.
+        Function that sets the state of the initialized net to that of a checkpoint.
     **kwargs
         Arguments of PretrainingNet.
     """
@@ -460,7 +479,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
     @property
     def task_(self) -> Any:
-        # accelerate's unwrap_model takes a millisecond: it searches for optional packages.
+        # accelerate's unwrap_model is not used, because it searches for packages in every call.
         is_wrapped = isinstance(self.module_, DistributedDataParallel)
         return self.module_.module if is_wrapped else self.module_
 
@@ -469,8 +488,8 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         return self.accelerator.device
 
     def _initialize_accelerator(self) -> RunNet:
-        # accelerate would wrap the criteria like the task. Losses have no parameters to
-        # synchronize, so they are hidden from it.
+        # Hide the loss functions (criteria) from accelerate, which would wrap them like the task.
+        # They have no parameters that must be synchronized.
         criteria, self._criteria = self._criteria, []
         try:
             return super()._initialize_accelerator()
@@ -485,18 +504,18 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         return self
 
     def fit_loop(self, X: Steps, y: Any = None, epochs: int | None = None, **kwargs: Any) -> RunNet:
-        """Train as in skorch, with the epochs of earlier sessions counted in ``max_epochs``."""
+        """Train as in skorch. ``max_epochs`` includes the epochs completed before a resumption."""
         last = min(self.max_epochs, held_out.decay_epochs(self.history)[1])
         epochs = int(last) - self.first_epoch if epochs is None else epochs
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
     def prepare_task(self, X: Steps, y: Any = None) -> None:
-        """Let the task measure signals before the first step; checkpoints contain the result."""
+        """Let the task measure signals before the first step. The result is in the checkpoints."""
         if self.first_epoch == 0:
             super().prepare_task(X, y)
 
     def draw_batches(self, dataset: Steps, n: int) -> list[Any]:
-        """Return random crops of the recordings, identical in every process."""
+        """Return n random crops of the recordings. All processes return the same crops."""
         crops = send_to_device(dataset.first_pass(n), self.compute_device)
         return split_examples(crops, self.micro_batch_size)
 
@@ -510,7 +529,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     def get_iterator(self, dataset: Steps, training: bool = False) -> EpochLoader:
         n_steps, on_gpu = self.steps_per_epoch, self.compute_device.type == "cuda"
         first, last = self.first_epoch * n_steps, self.max_epochs * n_steps
-        # Copies from pinned memory to a GPU are asynchronous.
+        # With pinned memory, batches are copied to the GPU while the GPU computes.
         options = dict(num_workers=self.num_workers, pin_memory=on_gpu)
         return EpochLoader(dataset, first, last, n_steps, **options)
 
@@ -519,15 +538,15 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
     ) -> None:
         """Train one epoch as in skorch, but read the losses only at the end of the epoch.
 
-        Reading a loss makes the CPU wait for the GPU.
+        Whenever a loss is read, the CPU must wait for the GPU.
         """
         if iterator is None:  # no validation data
             return
         losses = []
         for number, batch in enumerate(iterator, start=1):
             self.notify("on_batch_begin", batch=batch, training=True)
-            # step_fn reads the loss to check that it is finite. Checking the last step suffices,
-            # because the loss remains NaN once it is NaN.
+            # Only the last step uses step_fn, which reads the loss to check that it is finite. This
+            # suffices, because the loss of all further steps is NaN after one loss was NaN.
             step = (
                 step_fn if number == len(iterator) else partial(skorch.NeuralNet.train_step, self)
             )
@@ -543,9 +562,9 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         first = self.accelerator.process_index * len(parts)
         loss, results = torch.zeros((), device=self.compute_device), []
 
-        # Gradients accumulate over the micro-batches.
+        # Sum the gradients over the micro-batches.
         for number, part in enumerate(parts, start=1):
-            # Processes exchange gradients once per step, in the last backward pass.
+            # Processes exchange gradients once per step: in the backward pass of the last part.
             no_exchange = self.accelerator.no_sync(self.module_)
             with nullcontext() if number == len(parts) else no_exchange:
                 seed = np.random.SeedSequence([step_seed, first + number]).generate_state(1)[0]
@@ -563,15 +582,15 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
             return {"loss": loss, "y_pred": result}
 
     def _part_of_step(self, n_parts: int, batch: tuple[Any, None]) -> dict[str, Any]:
-        """Compute the loss of a micro-batch and its contribution to the gradients."""
+        """Compute the loss of a micro-batch, and add its contribution to the gradients."""
         result = self.infer(batch[0])
         loss = self.get_loss(result, None, training=True) / n_parts
         self.accelerator.backward(loss)
         return {"loss": loss, "y_pred": result}
 
     def on_train_end(self, net: skorch.NeuralNet, **kwargs: Any) -> RunNet:
-        # skorch's mixin waits for all processes here. After an interruption of one process, the
-        # other processes may never reach this point.
+        # skorch's mixin waits for all processes here. If one process was interrupted, the other
+        # processes may never reach this point, so do not wait.
         if self.interrupted_:
             self._unwrap_accelerator()
             return self
@@ -579,18 +598,19 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
 
 
 def split_examples(examples: Any, size: int) -> list[Any]:
-    """Split a tensor of examples, or a dict of such tensors, into batches."""
+    """Split a tensor of examples, or a dict of tensors, into batches of ``size`` examples."""
     starts = range(0, find_batch_size(examples), size)
     return [slice_tensors(examples, slice(start, start + size)) for start in starts]
 
 
 class EpochRecord(skorch.callbacks.Callback):
-    """Callback that completes the history of an epoch and writes metrics and a checkpoint.
+    """Callback that completes the history after each epoch, and writes metrics and a checkpoint.
 
-    Losses are averaged over all processes. The callback adds ``step``, ``lr``, ``seconds`` and
-    ``windows_per_second`` to the row of the epoch. It removes the rows of the batches, which would
-    fill memory and checkpoints in a run of millions of steps. The first process writes
-    ``metrics.csv``, with one row per completed epoch, and a checkpoint that contains the history.
+    Losses are averaged over all processes. The entries ``step``, ``lr``, ``seconds`` and
+    ``windows_per_second`` are added to the row of the epoch in the history of skorch. The results
+    of single batches are removed, because they would fill memory and checkpoints in a run of
+    millions of steps. The first process writes ``metrics.csv``, with one row per completed epoch,
+    and a checkpoint, which also contains the history.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Folder of a run: files, lock, checks before a run starts or resumes, and checkpoints.
+"""Folder of a pretraining run: files, lock, checks before a run starts or resumes, checkpoints.
 
-A checkpoint contains the weights, the moments of the optimizer and the history in one safetensors
-file. All random draws depend only on the seed and the step, so a resumed run is bit-identical.
+A checkpoint is one safetensors file with the weights, the moments of the optimizer, and the history
+of losses. All random numbers depend only on the seed and on the number of the step. Therefore, the
+result of a resumed run is the same as that of an uninterrupted run.
 """
 
 import json
@@ -19,34 +20,35 @@ from skorch import NeuralNet
 from braindecode_pars._common import checks, files, model_files
 from braindecode_pars._common.results_folder import ResultsFolder
 
-#: Settings that may differ when a run is resumed.
+#: Settings that may be changed when a run is resumed.
 _MAY_DIFFER = ("device", "num_workers")
 
-#: Settings that run.json of version 0.2.0 does not contain, with their values in these runs.
+#: Settings that did not exist in version 0.2.0 of the package, with the values to assume for runs
+#: of this version.
 _ADDED_SETTINGS: dict[str, Any] = dict(max_steps=None, minutes=None, sham=False)
 
-#: Number of checkpoints of a run. The previous checkpoint is used if the newest is damaged.
+#: Number of checkpoints that a run keeps. If the newest is damaged, the previous one is used.
 N_CHECKPOINTS = 2
 
-#: Attributes of a checkpoint in the header of its file.
+#: Attributes of a checkpoint that are stored in the header of its file.
 _METADATA = ("step", "history", "run_id")
 
 
 class RunFolder:
     """Folder of a pretraining run.
 
-    It contains ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end of the run, the
-    encoder.
+    The folder contains ``run.json``, ``metrics.csv``, ``checkpoints/`` and, at the end of the run,
+    the encoder.
 
     Parameters
     ----------
     path : Path
-        The folder.
+        Path of the folder.
     described : dict | None
-        Dict with the entries ``configuration`` and ``store`` of the run to start or resume. None
-        to read an earlier run.
+        Description of the run to start or resume: a dict with the entries ``configuration`` and
+        ``store``. If None, the folder can only be read.
     resume : bool
-        Whether to resume the run in the folder.
+        Whether to resume the run in the folder. If False, a new run is started.
     """
 
     def __init__(
@@ -69,41 +71,43 @@ class RunFolder:
 
     @property
     def run_id(self) -> str:
-        """Identifier of the run in the folder."""
+        """Identifier of the run in the folder (a random text), from ``run.json``."""
         return self._stored()["run_id"]
 
     def check(self) -> None:
-        """Check that the run can start or resume in the folder.
+        """Check that the run can be started or resumed in the folder.
 
         Raises
         ------
         ValueError
-            If the folder contains other files. Without ``resume``, if it contains a run. With
-            ``resume``, if it contains no run, or a run with a different configuration; the
-            message contains the differences.
+            If the folder contains other files. If a new run would be started, but the folder
+            already contains a run. If a run would be resumed, but the folder contains no run, or a
+            run with another configuration or store; the message lists the differences.
         """
         is_run = self._folder.is_ours
         if self.resume and not is_run:
             raise ValueError(
-                f"{self.path} contains no run to resume. Start a new run with resume=False."
+                f"{self.path} contains no run to resume. Pass the folder of the run, or start a "
+                "new run with resume=False."
             )
         self._folder.check()
-        before = self._stored() if is_run else {}  # refuses run.json of another program
+        before = self._stored() if is_run else {}  # raises an error for files of other programs
         if self.resume:
             self._folder.check_settings(
                 _settings_of(before),
-                "The default of micro_batch_size depends on the number of processes, which was "
-                f"{before['sessions'][0]['processes']}.",
+                "The default value of micro_batch_size depends on the number of processes. The run "
+                f"was started with {before['sessions'][0]['processes']}.",
             )
-        # A run without checkpoints has no results, so a new run may replace it.
+        # A new run may replace a run without checkpoints, because such a run has no results.
         elif self.is_finished or any(self.checkpoints.glob("step-*")):
             raise ValueError(
-                f"{self.path} already contains a run. Resume the run, or pass another folder."
+                f"{self.path} already contains a run. Resume this run with resume=True (command "
+                "line: --resume), or pass another folder to start a new run."
             )
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Lock the folder against other runs, and check it again.
+        """Lock the folder, so that no other run can write to it, and check the folder again.
 
         Raises
         ------
@@ -117,23 +121,25 @@ class RunFolder:
             yield
 
     def begin_session(self, session: Mapping[str, Any]) -> None:
-        """Write ``run.json``: identifier, configuration and store of the run, and its sessions.
+        """Add a session to ``run.json``. For a new run, create the file.
 
-        The identifier is random. The checkpoints contain it, so that a checkpoint of another run is
-        detected. A session is one call of ``pretrain``, with its device, processes and versions.
+        A session is one call of ``pretrain``, described by its device, number of processes and
+        versions of packages. The file also contains the configuration, the store and the identifier
+        of the run. The identifier is random, and is also in the checkpoints, so that checkpoints of
+        another run are detected.
 
         Warns
         -----
         UserWarning
-            If versions of packages differ from the last session.
+            If the versions of packages are not the same as in the last session.
         """
         before = self._stored() if self.resume else {"run_id": uuid4().hex, "sessions": []}
         versions = [entry.get("versions", {}) for entry in (*before["sessions"][-1:], session)]
         if changed := files.changed_settings(versions[0], versions[-1]):
             checks.warn_user(
-                f"The run is resumed with different versions of packages: {'; '.join(changed)}. "
-                "The result may differ from an uninterrupted run. To avoid this, install the "
-                "earlier versions."
+                "The versions of some packages have changed since the last session of this run: "
+                f"{'; '.join(changed)}. The result may differ from that of an uninterrupted run. "
+                "To avoid this, install the earlier versions before you resume the run."
             )
         run = {"run_id": before["run_id"], **self.described}
         run["sessions"] = [*before["sessions"], session]
@@ -145,11 +151,14 @@ class RunFolder:
         Raises
         ------
         ValueError
-            If the file is damaged.
+            If the file is damaged, or does not describe a run.
         """
         run = files.read_json(self.description)
         if not {"run_id", "configuration", "store", "sessions"} <= {*run}:
-            raise ValueError(f"{self.description} is not a description of a run. Start a new run.")
+            raise ValueError(
+                f"{self.description} does not describe a pretraining run: entries are missing. "
+                "Start a new run in another folder."
+            )
         return run
 
     def newest(self) -> "Checkpoint | None":
@@ -158,28 +167,33 @@ class RunFolder:
         Raises
         ------
         ValueError
-            If there are checkpoints, but none is valid.
+            If there are checkpoints, but none of them is valid.
 
         Warns
         -----
         UserWarning
-            If a newer checkpoint is damaged, or belongs to another run. The message contains the
-            file and the reason.
+            If an older checkpoint is returned, because newer checkpoints are damaged or belong to
+            another run. The message names these files and the reasons.
         """
         problems = []
         for file in _newest_first(self.checkpoints):
             try:
                 checkpoint = Checkpoint.read(file)
                 if checkpoint.run_id != self.run_id:
-                    raise ValueError(f"{file} belongs to another run.")
+                    raise ValueError(f"The checkpoint {file} belongs to another run.")
             except ValueError as error:
                 problems.append(str(error))
                 continue
             if problems:
-                checks.warn_user(f"{' '.join(problems)} Resuming from {file.name} instead.")
+                checks.warn_user(
+                    f"{' '.join(problems)} The run resumes from the older checkpoint {file.name}."
+                )
             return checkpoint
         if problems:
-            raise ValueError(f"No checkpoint is valid: {' '.join(problems)} Start a new run.")
+            raise ValueError(
+                f"The run cannot be resumed, because no checkpoint is valid. {' '.join(problems)} "
+                "Start a new run in another folder."
+            )
         return None
 
 
@@ -198,13 +212,14 @@ class Checkpoint:
     step : int
         Number of completed steps.
     history : list of dict
-        History of skorch: one row per epoch, without the results of batches.
+        History of skorch (losses and durations), with one row per epoch. Results of single batches
+        are not included.
     tensors : dict of str to Tensor
-        Tensors named ``module.*`` and ``optimizer.*``.
+        Weights of the pretext task (``module.*``) and moments of the optimizer (``optimizer.*``).
     run_id : str
         Identifier of the run.
     source : Path | None
-        File from which the checkpoint was read.
+        File from which the checkpoint was read. None if it was not read from a file.
     """
 
     step: int
@@ -216,7 +231,7 @@ class Checkpoint:
     @classmethod
     def of(cls, net: NeuralNet, step: int, run_id: str) -> Self:
         """Return the current state of a net as a checkpoint."""
-        # Weights. A tensor with several names is stored once.
+        # Weights. A tensor that has several names in the task is stored once.
         weights = net.task_.state_dict()
         tensors = {f"module.{name}": weights[name] for name in _first_names(net.task_).values()}
 
@@ -227,22 +242,24 @@ class Checkpoint:
         return cls(step, [dict(row) for row in net.history], tensors, run_id)
 
     def write(self, folder: Path) -> None:
-        """Write ``step-XXXXXXXX.safetensors``, and remove older checkpoints.
+        """Write the file ``step-XXXXXXXX.safetensors``, and remove older checkpoints.
 
-        :data:`N_CHECKPOINTS` checkpoints remain, including this one. Unusable files of later steps
-        remain until the run reaches these steps and replaces them.
+        :data:`N_CHECKPOINTS` checkpoints remain, including the new one. If the run was resumed from
+        an older checkpoint because later ones are not valid, the files of these later steps remain
+        until the run reaches the steps and replaces the files.
 
         Raises
         ------
         ValueError
-            If a tensor is not finite, so that the run could not resume from this checkpoint.
+            If a tensor contains NaN or infinite values. The run could not be resumed from such a
+            checkpoint.
         """
         tensors = {name: t.detach().cpu().contiguous() for name, t in self.tensors.items()}
         for name, tensor in tensors.items():
             if not tensor.isfinite().all():
                 raise ValueError(
-                    f"{name} has NaN or infinite values after step {self.step}. Decrease the "
-                    "learning rate."
+                    f"Training diverged: {name} contains NaN or infinite values after step "
+                    f"{self.step}. Decrease the learning rate (lr)."
                 )
         run = json.dumps({name: getattr(self, name) for name in _METADATA})
         header = {"run": run, "checksum": _checksum(run, tensors)}
@@ -258,32 +275,34 @@ class Checkpoint:
         Raises
         ------
         ValueError
-            If the file is damaged, was edited, or was renamed.
+            If the file is damaged, or was modified or renamed after it was written.
         """
         try:
             with safetensors.safe_open(file, framework="pt") as content:
                 header = content.metadata()
-                # safetensors maps the file into memory. Copy the tensors, because Windows cannot
-                # remove a mapped file.
+                # safetensors maps the file into memory. Copy the tensors, because a mapped file
+                # cannot be removed on Windows.
                 tensors = {name: content.get_tensor(name).clone() for name in content.keys()}  # noqa: SIM118
             metadata = files.parse_json(header["run"])
             if header["checksum"] != _checksum(header["run"], tensors):
-                raise ValueError("its content does not match its checksum")
+                raise ValueError(
+                    "it does not match its checksum, so it was modified after it was written"
+                )
             if file.name != (written := _FILE_NAME.format(metadata["step"])):
-                raise ValueError(f"it was written as {written}")
+                raise ValueError(f"the file was renamed; its original name is {written}")
             attributes = {name: metadata[name] for name in _METADATA}
             return cls(**attributes, tensors=tensors, source=file)
         except (safetensors.SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-            raise ValueError(f"{file} is damaged or not a checkpoint: {error}.") from error
+            raise ValueError(f"{file} is damaged or is not a checkpoint: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:
-        """Restore the state of an initialized net."""
+        """Set the weights, history and optimizer of an initialized net to the stored state."""
         self.restore_weights(net.task_)
         net.history_.extend(dict(row) for row in self.history)
 
-        # Moments of each parameter. Checkpoints do not contain the parameter groups, because
-        # learning rate and weight decay are part of the configuration. The state_dict of the
-        # optimizer numbers the parameters in the order of its groups.
+        # Moments of the optimizer for each parameter. In the state_dict of the optimizer,
+        # parameters are numbered in the order of the parameter groups. Checkpoints do not contain
+        # these groups, because learning rate and weight decay are part of the configuration.
         names = {parameter: name for name, parameter in net.task_.named_parameters()}
         groups = net.optimizer_.param_groups
         order = [names[parameter] for group in groups for parameter in group["params"]]
@@ -295,8 +314,8 @@ class Checkpoint:
         net.optimizer_.load_state_dict({"state": state, "param_groups": groups})
 
     def restore_weights(self, task: torch.nn.Module) -> None:
-        """Restore the weights of a task."""
-        # A tensor with several names is stored under its first name.
+        """Set the weights of a pretext task to the stored weights."""
+        # A tensor that has several names in the task is stored under the first name.
         weights = self._of("module")
         for name, first in _first_names(task).items():
             weights[name] = weights[first]
@@ -308,7 +327,7 @@ class Checkpoint:
 
 
 def _checksum(run: str, tensors: Mapping[str, torch.Tensor]) -> str:
-    """Return a checksum of the metadata, and of name, dtype, shape and content of each tensor."""
+    """Return one checksum of the metadata and of the name, dtype, shape and content of tensors."""
     described = []
     for name, tensor in sorted(tensors.items()):
         content = files.checksum_of(tensor.reshape(-1).view(torch.uint8).numpy())
@@ -317,16 +336,16 @@ def _checksum(run: str, tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 def _first_names(module: torch.nn.Module) -> dict[str, str]:
-    """Map each name of a tensor to the first name of the same tensor.
+    """Return a dict that maps each name of a tensor to the first name of the same tensor.
 
-    Tensors of a shared encoder have several names, for example in ``Joint``.
+    A tensor has several names if pretext tasks share an encoder, for example in ``Joint``.
     """
     first: dict[int, str] = {}
     tensors = module.state_dict(keep_vars=True)
     return {name: first.setdefault(id(tensor), name) for name, tensor in tensors.items()}
 
 
-#: File name of a checkpoint.
+#: File name of a checkpoint. The number is the number of completed steps.
 _FILE_NAME = "step-{:08d}.safetensors"
 
 

@@ -1,4 +1,7 @@
-"""Training data of a run: the data of a step are a function of seed and step number."""
+"""Training data of a pretraining run.
+
+The data of a step depend only on the seed and the number of the step, so a run can be resumed.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -13,46 +16,51 @@ from braindecode_pars.pretrained.cards import unique_subjects
 from braindecode_pars.signal_store import SignalStore
 from braindecode_pars.windows import examples
 
-#: Purposes of random generators. The purpose is part of the seed, so that generators with
-#: different purposes are independent.
+#: Purposes of random generators: order of the windows, crops, random numbers of the model, and
+#: crops for measurements. The purpose is part of the seed, so that generators with different
+#: purposes are independent.
 ORDER, CROPS, MODEL, FIRST_PASS = range(4)
 
 
 @dataclass(eq=False, repr=False)
 class Steps(torch.utils.data.Dataset):
-    """Training data of one process; item ``step`` contains the data of this step.
+    """Dataset of training steps for one process: item ``i`` contains the examples of step ``i``.
 
-    A pass over the data visits each recording once per complete window, in random order. Each visit
-    draws a random crop of a random channel (section 2.5 of the paper). If the store has proportions
-    of corpora, a pass visits only a random part of the larger corpora. The numbers of examples then
-    have the ratio of the proportions. The visited part differs between passes.
+    In one pass over the data, a recording with ``n`` complete windows is used ``n`` times, in
+    random order with the other recordings. Each time, a random channel is drawn, and a random crop
+    (excerpt) of this channel is an example (section 2.5 of the paper). If ``store.shares`` contains
+    proportions of corpora, each pass uses only a random subset of the windows of the larger
+    corpora, so that the numbers of examples have these proportions. Each pass draws a new subset.
 
     A step may contain the end of one pass and the start of the next pass. The data of a step depend
-    only on the seed and the step number; earlier reads and the numbers of processes and data
-    workers do not matter.
+    only on the seed and the number of the step: they do not depend on which steps were read before,
+    nor on the number of processes that train or load data.
 
     Parameters
     ----------
     store : SignalStore
         Recordings to read.
     n_times : int | sequence of int
-        Number of samples in a crop. With several lengths, successive steps cycle through them.
-        Recordings shorter than the longest crop are skipped.
+        Number of samples in a crop. With several lengths, successive steps cycle through the
+        lengths. Recordings shorter than the longest crop are not used.
     batch_size : int
-        Number of examples in a step, over all processes; a multiple of ``n_processes``.
+        Number of examples in a step, summed over all processes. It must be a multiple of
+        ``n_processes``.
     seed : int
-        Seed of the order, the channels, the crops, and the random draws of the task.
+        Seed of the order of recordings, of channels and crops, and of the random numbers of the
+        pretext task.
     process, n_processes : int
-        Index of this process, and number of processes. Each process reads an equal number of
-        consecutive examples of every step.
+        Index of this process, and number of processes. The examples of each step are divided into
+        consecutive parts of equal size, one for each process.
     held_out : Steps | None
-        Data of the held-out loss, if it determines the number of epochs.
+        Examples on which the held-out loss is computed, if this loss determines the number of
+        epochs. Otherwise None.
 
     Raises
     ------
     ValueError
-        If every recording is shorter than a crop. If every recording of a corpus in
-        ``store.shares`` is shorter than a crop.
+        If every recording is shorter than a crop. If ``store.shares`` contains a corpus of which
+        every recording is shorter than a crop.
     """
 
     store: SignalStore
@@ -66,7 +74,7 @@ class Steps(torch.utils.data.Dataset):
     #: Number of windows in a pass over the data.
     n_windows: int = field(init=False)
 
-    #: Items are examples for a pretext task, not windows.
+    #: Whether items are examples for a pretext task. (Items of other datasets are windows.)
     has_examples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -83,21 +91,22 @@ class Steps(torch.utils.data.Dataset):
         self.first_signals = recordings["first_signal"].to_numpy()
         if min(lengths) < 1 or n_times > self.lengths.max():
             raise ValueError(
-                f"The crops have {n_times} samples ({n_times / store.sfreq:g} s), but must have 1 "
-                f"to {self.lengths.max()} samples, the length of the longest of {len(recordings)} "
-                "recordings. Change window_seconds."
+                f"Got training windows of {n_times} samples ({n_times / store.sfreq:g} s), but "
+                f"they must have 1 to {self.lengths.max()} samples, the length of the longest "
+                "recording. Change window_seconds."
             )
         self.window_ends = (self.lengths // n_times).cumsum()
 
-        # Windows of each corpus, and their number in a pass. Empty if the store has no proportions.
+        # Windows of each corpus, and number of windows of each corpus in a pass. Both are empty if
+        # the store has no proportions.
         corpora = recordings["corpus"].to_numpy().repeat(self.lengths // n_times)
         self.windows_of = {name: np.flatnonzero(corpora == name) for name in store.shares}
         n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
         if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
-                f"Corpus {empty[0]} has a share in the store, but none of its recordings that are "
-                "used for training is as long as a crop. Decrease window_seconds, or use a store "
-                "without this corpus."
+                f"The store specifies a proportion of the corpus {empty[0]} in the training data, "
+                "but this corpus has no recording that is used for training and is as long as a "
+                "training window. Decrease window_seconds, or use a store without this corpus."
             )
         self.in_pass = windows_of_a_pass(n_windows, store.shares)
         self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])
@@ -105,13 +114,13 @@ class Steps(torch.utils.data.Dataset):
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, dtype=int))
 
     def __getitem__(self, step: int) -> tuple[Any, int]:
-        """Return the signals of this process, and the seed of the random draws of the task.
+        """Return the examples of a step for this process, and a seed for the pretext task.
 
-        The signals are float32, shape (batch_size / n_processes, n_times), with the crop length of
-        this step. In :class:`AllChannelSteps`, they are a dict.
+        The examples are a float32 tensor, shape (batch_size / n_processes, n_times), where n_times
+        is the crop length of this step. In :class:`AllChannelSteps`, they are a dict of tensors.
         """
         n_times = self.crop_lengths[step % len(self.crop_lengths)]
-        # All processes draw channels and starts of the whole batch, but read only their part.
+        # Every process draws channels and starts of the whole batch, but reads only its own part.
         recordings = self.recordings_of(step)
         signals = self._crops(recordings, n_times, CROPS, step, read=self.process_examples)
         (seed,) = np.random.SeedSequence([self.seed, MODEL, step]).generate_state(1)
@@ -119,29 +128,31 @@ class Steps(torch.utils.data.Dataset):
 
     @property
     def subjects(self) -> list | None:
-        """Subjects of recordings at least as long as a crop; None if a subject is unknown."""
+        """Subjects of recordings that are not too short; None if the subject of one is unknown."""
         subjects = self.store.recordings["subject"][self.lengths >= self.n_times]
         return unique_subjects(subjects) if subjects.notna().all() else None
 
     @property
     def described(self) -> dict[str, Any]:
-        """Description of the data in ``run.json``."""
+        """Description of the store that is written to ``run.json``."""
         store = self.store
         return {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq}
 
     def __str__(self) -> str:
         hours = self.lengths.sum() / self.sfreq / 3600
         n_short = int((self.lengths < self.n_times).sum())
-        skipped = f"; {n_short} skipped (shorter than a window)" if n_short else ""
+        skipped = f"; recordings not used (shorter than a window): {n_short}" if n_short else ""
         return (
             f"{len(self.lengths)} recordings of {len(self.store.subjects)} subjects, {hours:.1f} "
             f"hours, {len(self.store)} signals at {self.sfreq:g} Hz{skipped}"
         )
 
     def first_pass(self, n: int) -> Any:
-        """Return n random crops of the first pass, float32 (n, n_times), the same in all processes.
+        """Return n random crops from the windows of the first pass, for measurements.
 
-        The crops have the longest length, and differ from the crops of the steps.
+        They are a float32 tensor, shape (n, n_times), where n_times is the longest crop length. All
+        processes return the same crops. They are not the crops of the training steps. In
+        :class:`AllChannelSteps`, they are a dict of tensors.
         """
         windows = np.resize(self._windows_of_pass(0), n)
         return self._crops(
@@ -151,19 +162,19 @@ class Steps(torch.utils.data.Dataset):
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)
     ) -> Any:
-        """Draw a crop of a random channel of each recording, and return the crops in ``read``."""
+        """Draw a crop of a random channel for each recording, and read the crops in ``read``."""
         rng = np.random.default_rng([self.seed, *purpose])
         signals = self.first_signals[recordings] + rng.integers(self.n_chans[recordings])
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
         return torch.from_numpy(self.store.crops(signals[read], starts[read], n_times))
 
     def recordings_of(self, step: int) -> np.ndarray:
-        """Return the recording of each example of a step, in all processes, shape (batch_size,)."""
-        # Number of the pass, and position in this pass, of each example.
+        """Return the index of the recording of each example in a step, shape (batch_size,)."""
+        # For each example: number of the pass over the data, and position in this pass.
         examples = step * self.batch_size + np.arange(self.batch_size)
         passes, positions = np.divmod(examples, self.n_windows)
 
-        # Look up the window at each position in the random order of its pass.
+        # Look up which window is at this position in the random order of the pass.
         windows = np.empty(self.batch_size, dtype=int)
         for number in np.unique(passes).tolist():
             in_pass = passes == number
@@ -171,7 +182,10 @@ class Steps(torch.utils.data.Dataset):
         return np.searchsorted(self.window_ends, windows, side="right")
 
     def _windows_of_pass(self, number: int) -> np.ndarray:
-        """Return the order of a pass. The last order is cached, because many steps use it."""
+        """Return the windows of a pass in random order.
+
+        The result for the last pass is cached, because many steps belong to the same pass.
+        """
         if self._order[0] != number:
             rng = np.random.default_rng([self.seed, ORDER, number])
             chosen = [
@@ -184,10 +198,10 @@ class Steps(torch.utils.data.Dataset):
 
 
 class AllChannelSteps(Steps):
-    """Training data of one process for pretext tasks on all channels.
+    """Dataset of training steps for pretext tasks that use several channels at once.
 
-    Each visit of a recording draws a random crop of a random subset of its channels. The signals of
-    a step are a dict of batches. A row of the batches is an example of
+    In contrast to :class:`Steps`, an example is a random crop of a random subset of the channels of
+    a recording. The examples of a step are a dict of tensors. Their rows are examples as in
     :class:`~braindecode_pars.windows.AllChannelWindows`.
 
     Parameters
@@ -199,7 +213,7 @@ class AllChannelSteps(Steps):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.positions = np.full((len(self.n_chans), self.n_chans.max(), 3), np.nan, np.float32)
-        # Compute positions once per montage: a corpus has many recordings, but few montages.
+        # Compute electrode positions once per montage: many recordings have the same montage.
         montages = self.store.recordings["ch_names"].map(tuple).reset_index(drop=True)
         for names, rows in montages.groupby(montages).groups.items():
             montage_positions = electrode_positions([{"ch_name": name} for name in names])
@@ -212,7 +226,7 @@ class AllChannelSteps(Steps):
         starts = rng.integers(self.lengths[recordings] - n_times + 1)
         max_channels = np.minimum(self.n_chans[recordings], examples.MAX_CHANNELS)
         n_drawn = rng.integers(np.minimum(max_channels, examples.MIN_CHANNELS), max_channels + 1)
-        # Channels in random order, followed by the entries that are not channels of the recording.
+        # Put the channels of each recording in random order, before entries without a channel.
         order = rng.random((len(recordings), self.n_chans.max()))
         order[np.arange(order.shape[1]) >= self.n_chans[recordings, None]] = np.inf
         channels = order.argsort(axis=1)[:, : examples.MAX_CHANNELS]
@@ -229,23 +243,23 @@ class AllChannelSteps(Steps):
 
 
 def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float]) -> dict[str, int]:
-    r"""Return the number of windows of each corpus in a pass over the data.
+    r"""Return the number of windows of each corpus in one pass over the data.
 
-    The pass contains all windows of the corpus that has the fewest windows relative to its
-    proportion, and a part of the windows of the other corpora. The numbers of windows then have the
-    ratio of the proportions: :math:`m_c = \mathrm{round}(s_c \min_k n_k / s_k)`.
+    A pass uses all windows of the corpus that has the fewest windows relative to its proportion,
+    and a subset of the windows of the other corpora, so that the numbers of windows have the
+    specified proportions: :math:`m_c = \mathrm{round}(s_c \min_k n_k / s_k)`.
 
     Parameters
     ----------
     n_windows : mapping of str to int
         Number of windows :math:`n_c` of each corpus, at least 1.
     shares : mapping of str to float
-        Proportion :math:`s_c` of each corpus.
+        Relative proportion :math:`s_c` of each corpus.
 
     Returns
     -------
     dict of str to int
-        Number of windows :math:`m_c`, at least 1 and at most :math:`n_c`.
+        Number of windows :math:`m_c` of each corpus in a pass, from 1 to :math:`n_c`.
 
     Examples
     --------
@@ -258,16 +272,16 @@ def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float])
 
 
 class EpochLoader(torch.utils.data.DataLoader):
-    """DataLoader of a range of steps; each iteration over it yields one epoch.
+    """DataLoader for a range of steps. Each iteration over the DataLoader yields one epoch.
 
-    Data workers prefetch steps of the next epoch.
+    Worker processes load steps of the next epoch in advance.
 
     Parameters
     ----------
     steps : Steps
-        Data of the run.
+        Training data of the run.
     first, last : int
-        Range of steps to load, from ``first`` up to but not including ``last``.
+        Range of steps to load: from ``first`` to ``last - 1``.
     steps_per_epoch : int
         Number of steps in an epoch.
     **options
@@ -275,7 +289,7 @@ class EpochLoader(torch.utils.data.DataLoader):
     """
 
     def __init__(self, steps: Steps, first: int, last: int, steps_per_epoch: int, **options: Any):
-        # Without a generator, DataLoader draws a seed from torch's global generator.
+        # Pass a generator; otherwise, DataLoader would use torch's global random generator.
         options |= dict(generator=torch.Generator(), sampler=range(first, last))
         super().__init__(steps, batch_size=None, **options)
         self.steps_per_epoch = steps_per_epoch

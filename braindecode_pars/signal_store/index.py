@@ -1,8 +1,9 @@
-"""Read and write the files of a store: recordings, labels of windows, and samples.
+"""Read and write the three files of a signal store: index, labels of windows, and samples.
 
-``store.json`` contains one line per recording and a checksum. ``windows.csv`` contains one row per
-labeled window. ``samples.bin`` contains the samples of all recordings. :class:`StoredRaw` makes a
-stored recording available as an MNE Raw object, from which labeled windows are created.
+The index, ``store.json``, contains one line per recording, and a checksum of the index.
+``windows.csv`` contains one row per labeled window. ``samples.bin`` contains the samples of all
+recordings. :class:`StoredRaw` makes a stored recording available as an MNE Raw object, from which
+labeled windows are created.
 """
 
 import io
@@ -30,42 +31,47 @@ VERSION = 5
 _CHECKSUM = b'"checksum": '
 
 
-#: Data types of stored samples, little-endian in the file. Version 0.2.0 wrote float16.
+#: Data types of stored samples, little-endian in the file. float16 occurs only in stores that
+#: version 0.2.0 of the package wrote.
 DTYPES = {name: np.dtype(name).newbyteorder("<") for name in ("int16", "float16", "float32")}
-#: Number of samples that are scaled at once, so that they fit into the cache of a CPU core.
+#: Number of samples that are converted to volts at once. They fit into the cache of a CPU core.
 _CACHED = 100_000
 
 
 @dataclass(frozen=True)
 class StoredRecording:
-    """Metadata of one recording, and the position of its samples.
+    """Metadata of one stored recording, and the position of its samples in ``samples.bin``.
 
     Attributes
     ----------
     name : str
-        Path relative to the stored folder, or ``recording-`` and a number.
+        Name of the recording in the store: the path of its file relative to the folder from which
+        the store was created, or ``recording-`` and a number for a recording of a dataset.
     description : dict
         Numbers and strings that describe the recording, including ``subject`` if known.
     ch_names : list of str
         Names of the channels.
     n_times : int
-        Length in samples.
+        Number of samples per channel.
     first_sample : int
-        Position of the first sample in the flat file. The channels are stored one after another.
+        Position in ``samples.bin``, in samples, of the first sample of the first channel. The
+        channels are stored one after another.
     scale, offset : list of float
-        Scale and offset of each channel: ``value = offset + scale * stored``, in volts.
+        Scale and offset of each channel, which convert the stored numbers to volts:
+        ``volts = offset + scale * stored``.
     checksum : str
         Checksum of the stored samples.
     source : dict
-        State of the original recording, such as its size, to detect a later change.
+        Properties of the original file or recording, such as its size in bytes, from which a later
+        change is detected.
     clipped : dict of str to int
         Number of clipped samples by channel name. Channels without clipped samples are omitted.
     positions : dict of str to list of float
-        Known channel positions in meters in MNE's head coordinate frame. Only recordings with
-        labels have positions.
+        Known channel positions, in meters, in MNE's head coordinate frame. Positions are only
+        stored for recordings with labels.
     preprocessing : dict
-        Known entries of the
-        :class:`~braindecode_pars.windows.preprocessing.Preprocessing` of the stored signals.
+        Preprocessing of the stored signals: the known entries of a
+        :class:`~braindecode_pars.windows.preprocessing.Preprocessing`.
     """
 
     name: str
@@ -83,7 +89,7 @@ class StoredRecording:
 
     @property
     def subject(self) -> Any:
-        """Subject, with the corpus in front if the description has one; None if unknown."""
+        """Subject, with the corpus if it is known, as in "tueg:aaaaaaaa". None if unknown."""
         subject = self.description.get("subject")
         return None if subject is None else subjects.in_corpus(self.corpus, subject)
 
@@ -94,7 +100,7 @@ class StoredRecording:
 
     @property
     def split(self) -> str | None:
-        """Split, such as "train"; None if unknown."""
+        """Split of the corpus that contains the recording, such as "train"; None if unknown."""
         return self.description.get("split")
 
     @cached_property
@@ -108,25 +114,26 @@ class StoredRecording:
 
     @cached_property
     def line(self) -> str:
-        """The recording as JSON, without line breaks."""
+        """Line of ``store.json`` for this recording: its attributes as JSON."""
         return json.dumps(asdict(self), allow_nan=False, default=files.plain)
 
 
 @dataclass(eq=False)
 class SampleFile:
-    """Flat file of samples, mapped into memory by each process that reads it.
+    """File of samples (``samples.bin``), which each process that reads it maps into memory.
 
     The file is mapped on first access. The memory map is not pickled: each worker process maps the
-    file again, with any start method, and all processes share one copy in the page cache.
+    file again, regardless of how the process was started (fork or spawn). All processes share one
+    copy of the file in the page cache of the operating system.
 
     Parameters
     ----------
     file : Path
         Path of the file.
     dtype : "int16" | "float16" | "float32"
-        Type of the stored samples.
+        Data type of the stored samples.
     n_samples : int
-        Number of samples to map. The file can be longer.
+        Number of samples to map into memory. The file may be longer.
     """
 
     file: Path
@@ -138,29 +145,30 @@ class SampleFile:
 
     @cached_property
     def flat(self) -> np.ndarray:
-        """All samples, shape (n_samples,), read-only."""
+        """All stored samples as a read-only array, shape (n_samples,)."""
         mapped = np.memmap(self.file, DTYPES[self.dtype], "r", shape=(self.n_samples,))
         return mapped.view(np.ndarray)
 
     def crops(
         self, firsts: np.ndarray, n_times: int, scale: np.ndarray, offset: np.ndarray
     ) -> np.ndarray:
-        """Return crops as float32 values in volts, shape (n_crops, n_times).
+        """Read crops (excerpts) of the file as float32 values in volts, shape (n_crops, n_times).
 
         Parameters
         ----------
         firsts : ndarray of int, shape (n_crops,)
-            Position of the first sample of each crop in the file.
+            Position in the file of the first sample of each crop, in samples.
         n_times : int
             Length of a crop in samples.
         scale, offset : ndarray of float32, shape (n_crops,)
-            Scale and offset of each crop.
+            Scale and offset of the channel of each crop, which convert stored numbers to volts.
         """
-        # A view of all possible crops, shape (n_samples - n_times + 1, n_times). No sample is read.
+        # A view of all possible crops, shape (n_samples - n_times + 1, n_times). Creating the view
+        # does not read any sample.
         all_crops = sliding_window_view(self.flat, n_times)
         if self.dtype == "float32":
             return all_crops[firsts]
-        # Read and scale in blocks that fit into the cache.
+        # Read and scale the crops in blocks that fit into the cache of a CPU core.
         values = np.empty((len(firsts), n_times), np.float32)
         n_crops = max(1, _CACHED // n_times)
         for start in range(0, len(firsts), n_crops):
@@ -184,20 +192,21 @@ class Index:
     Attributes
     ----------
     complete : bool
-        Whether the creation of the store has finished.
+        Whether the store is complete. False while it is being created or after an interruption.
     settings : dict
-        Settings of preprocessing and storage, shared by all recordings of the store.
+        Settings of preprocessing and storage. They are the same for all recordings of the store.
     sfreq : float | None
         Sampling rate in Hz; None while the store is empty.
     n_bytes, mtime_ns : int
-        Size and modification time of ``samples.bin``.
+        Size in bytes and modification time in nanoseconds of ``samples.bin``.
     skipped : dict of str to str
-        Reason why a recording was skipped, by recording name.
+        Recordings that were skipped: the reason, by recording name.
     shares : dict of str to float
-        Proportion of each corpus in the pretraining data, by corpus name. Empty if not specified.
+        Relative proportion of each corpus in the training data of a pretraining run, by corpus
+        name. Empty if no proportions were specified.
     labels : dict
-        Number of labeled windows, type of the labels, and size and checksum of their table. Empty
-        without labeled windows.
+        Properties of ``windows.csv``: number of windows, type of the labels, size in bytes and
+        checksum. Empty if the store has no labels.
     recordings : list of StoredRecording
         Metadata of the stored recordings.
     """
@@ -219,43 +228,49 @@ class Index:
         Raises
         ------
         FileNotFoundError
-            If the folder contains no index.
+            If the folder contains no ``store.json``.
         ValueError
-            If the index is damaged, was edited, or has another version.
+            If ``store.json`` is damaged, was edited, or has an unsupported version.
         """
         file = folder / INDEX
         if not file.is_file():
             raise FileNotFoundError(
-                f"{folder} is not a SignalStore: it contains no {INDEX}. To create a store from a "
-                f"folder of recordings, use: braindecode-pars store {folder} STORE"
+                f"{folder} is not a SignalStore: it contains no {INDEX}. If it is a folder of "
+                "recordings, create a store from it (STORE is a new folder): braindecode-pars "
+                f"store {folder} STORE"
             )
         content = file.read_bytes()
         try:
             entries = files.parse_json(content)
-            # Format and version first: another format may have no checksum.
+            # Check format and version before the checksum, which other formats may not have.
             name, version = entries.get("format"), entries.get("version")
             if (name, version) != (FORMAT, VERSION):
                 raise ValueError(
-                    f"its format is {name!r} version {version}, but only {FORMAT!r} version "
-                    f"{VERSION} is supported; create the store again"
+                    f"the format of the file is {name!r}, version {version}, but only "
+                    f"{FORMAT!r}, version {VERSION}, is supported"
                 )
-            # The checksum covers everything before its own entry, which is the last.
+            # The checksum is the last entry. It covers everything before this entry.
             if entries.get("checksum") != files.checksum_of(content.rpartition(_CHECKSUM)[0]):
-                raise ValueError("its checksum does not match its content, so it was altered")
+                raise ValueError(
+                    "the file does not match its checksum, so it was modified after it was written"
+                )
         except ValueError as error:
-            raise ValueError(f"{file} is damaged or not the index of a store: {error}.") from error
+            raise ValueError(
+                f"{file} cannot be used as the index of a store: {error}. Restore the file from "
+                "another copy of the store, or create the store again in a new folder."
+            ) from error
         entries["recordings"] = [StoredRecording(**entry) for entry in entries["recordings"]]
         return cls(**{f.name: entries[f.name] for f in fields(cls)})
 
     def write(self, folder: Path) -> None:
-        """Replace the index on disk atomically.
+        """Write ``store.json``. An existing file is replaced atomically.
 
         Raises
         ------
         OSError
-            If the index cannot be written. The previous index remains unchanged.
+            If the file cannot be written. The previous file is not changed.
         """
-        # One line for each recording, so that the file stays readable.
+        # One line for each recording, so that the file can be read by humans.
         entries = {"format": FORMAT, "version": VERSION, **vars(self)}
         del entries["recordings"]
         lines = ",\n".join(recording.line for recording in self.recordings)
@@ -267,7 +282,8 @@ class Index:
 
 
 WINDOWS = "windows.csv"
-COLUMNS = b"recording,onset,duration,label,split,fold,i_window_in_trial\n"  # as events in BIDS
+#: Header of ``windows.csv``. Onset and duration are in seconds, as in the events files of BIDS.
+COLUMNS = b"recording,onset,duration,label,split,fold,i_window_in_trial\n"
 #: Type of the labels -> function that converts the text of a label to this type.
 _KINDS: dict[str, Callable[[str], Any]] = dict(bool="True".__eq__, int=int, float=float, str=str)
 
@@ -280,11 +296,11 @@ def rows_of_labels(
     Parameters
     ----------
     name : str
-        Name in the store: of the recording, or of one of its segments.
+        Name of the recording in the store, or of a segment of the recording.
     windows : DataFrame
-        Windows of the recording, as returned by :func:`label_rows`.
+        Windows of the recording or segment, as returned by :func:`label_rows`.
     description : mapping
-        Description of the recording, with ``split`` and ``fold`` if available.
+        Description of the recording. The entries ``split`` and ``fold`` are written if available.
     sfreq : float
         Sampling rate of the store in Hz.
     """
@@ -294,7 +310,7 @@ def rows_of_labels(
         onset=start / sfreq,
         duration=(stop - start) / sfreq,
         label=windows["target"],
-        # Split and fold are for the reader of the table.
+        # The package does not read split and fold; they are written for users of the table.
         split=description.get("split", ""),
         fold=description.get("fold", ""),
         i_window_in_trial=windows["i_window_in_trial"],
@@ -304,14 +320,14 @@ def rows_of_labels(
 
 
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
-    """Return the content of ``windows.csv`` after comparing it with the checksum in the index.
+    """Return the content of ``windows.csv``, after comparing it with the checksum in the index.
 
     Raises
     ------
     FileNotFoundError
-        If the table is missing.
+        If ``windows.csv`` is missing.
     ValueError
-        If the table was altered.
+        If ``windows.csv`` was modified after it was written.
     """
     if not described:
         return b""
@@ -319,8 +335,8 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     content = table.read_bytes()[: described["n_bytes"]]  # another process may be extending it
     if files.checksum_of(content) != described["checksum"]:
         raise ValueError(
-            f"{table} is damaged or was edited: its checksum does not match the index. Restore "
-            "it from another copy of the store, or create the store again."
+            f"{table} does not match the checksum in {INDEX}: it was modified after it was "
+            "written. Restore the file from another copy of the store, or create the store again."
         )
     return content
 
@@ -339,7 +355,7 @@ def read_labels(
     if not content:
         return {}
     text = dict(recording=str, label=str, split=str, fold=str)
-    # The csv module quotes a text with "\n", but not one with a lone "\r".
+    # A label may contain "\r", which is not quoted in the file, so only "\n" ends a line.
     table = pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, lineterminator="\n")
     start = np.rint(table["onset"].to_numpy(float) * sfreq).astype(int)
     length = np.rint(table["duration"].to_numpy(float) * sfreq).astype(int)
@@ -355,29 +371,30 @@ def read_labels(
     return {str(name): group.reset_index(drop=True) for name, group in groups}
 
 
-#: Target of an unlabeled window, as in the recipes.
+#: Target of an unlabeled window, as in datasets that recipes load.
 UNLABELED = -1
 
 
 def label_rows(
     windows: Any, transforms: Sequence[Callable[[Any], Any]] = ()
 ) -> pd.DataFrame | None:
-    """Return the windows and labels of one recording of a braindecode dataset.
+    """Return a table of the windows and labels of one recording of a braindecode dataset.
 
     Parameters
     ----------
     windows : Any
-        One recording of a dataset.
+        One recording of a dataset (an element of ``dataset.datasets``).
     transforms : sequence of callable
-        Functions that are applied to each label in this order, such as braindecode's
-        ``target_transform``.
+        Functions, such as braindecode's ``target_transform``, that are applied to each label one
+        after the other, in this order.
 
     Returns
     -------
     DataFrame | None
-        Columns ``i_window_in_trial i_start_in_trial i_stop_in_trial target`` of the metadata, with
-        labels as Python numbers or strings. None for a continuous recording and for a recording
-        without windows.
+        Table with one row per window and the columns ``i_window_in_trial``, ``i_start_in_trial``
+        and ``i_stop_in_trial`` of the metadata of braindecode, and ``target``, the label as a
+        Python number or string. None for a continuous recording and for a recording without
+        windows.
 
     Raises
     ------
@@ -395,7 +412,7 @@ def label_rows(
     for i, label in enumerate(labels):
         if not isinstance(label, bool | int | float | str) or label != label:
             raise ValueError(
-                f"window {i} has the label {label!r}; labels must be numbers or strings."
+                f"the label of window {i} is {label!r}, but labels must be numbers or strings."
             )
     names = ["i_window_in_trial", "i_start_in_trial", "i_stop_in_trial"]
     table = pd.DataFrame(np.asarray(windows.crop_inds, int).reshape(-1, 3), columns=names)
@@ -405,21 +422,23 @@ def label_rows(
 def labels_of_segments(
     labels: pd.DataFrame, segments: list[tuple[int, int]], sfreq: float
 ) -> list[pd.DataFrame]:
-    """Return the windows of each segment between gaps, with positions in samples of the segment.
+    """Divide the windows of a recording into one table per segment between gaps.
+
+    Window positions are converted to samples from the start of the segment.
 
     Parameters
     ----------
     labels : DataFrame
         Windows of a recording, as returned by :func:`label_rows`.
     segments : list of (int, int)
-        First sample of each segment, and the sample after its last sample.
+        Start and end of each segment in samples. The end is the sample after the last sample.
     sfreq : float
-        Sampling rate in Hz, for the message.
+        Sampling rate in Hz, for the error message.
 
     Raises
     ------
     ValueError
-        If a window is not within a single segment. The message contains the window.
+        If a window is not within a single segment. The message names the window.
     """
     start, stop = labels["i_start_in_trial"], labels["i_stop_in_trial"]
     inside = [(start >= first) & (stop <= last) for first, last in segments]
@@ -428,8 +447,9 @@ def labels_of_segments(
         i = int(outside.argmax())
         end = segments[-1][1] if segments else 0
         raise ValueError(
-            f"window {i} (label {labels['target'][i]}), from {start[i] / sfreq:g} s to "
-            f"{stop[i] / sfreq:g} s, exceeds the recording of {end / sfreq:g} s or contains a gap."
+            f"window {i} (label {labels['target'][i]}) extends from {start[i] / sfreq:g} s to "
+            f"{stop[i] / sfreq:g} s, which includes a gap of the recording or times after its end "
+            f"({end / sfreq:g} s). Remove this window."
         )
     segment_labels = [labels[mask].copy() for mask in inside]
     for table, (first, _) in zip(segment_labels, segments, strict=True):
@@ -440,41 +460,46 @@ def labels_of_segments(
 def resampled_labels(
     labels: pd.DataFrame, before: float, after: float, n_times: int
 ) -> pd.DataFrame:
-    """Return the windows after resampling from one rate to another, to ``n_times`` samples."""
+    """Convert window positions for a recording that was resampled from ``before`` to ``after`` Hz.
+
+    ``n_times`` is the length of the resampled recording in samples.
+    """
     if before == after:
         return labels
     start, stop = (labels[name].to_numpy() for name in ("i_start_in_trial", "i_stop_in_trial"))
     length = np.rint((stop - start) * after / before).astype(int)
-    # Rounding may move the last window beyond the last sample.
+    # Rounding could move the end of the last window past the last sample.
     start = np.minimum(np.rint(start * after / before).astype(int), n_times - length)
     return labels.assign(i_start_in_trial=start, i_stop_in_trial=start + length)
 
 
 @lru_cache(maxsize=256)
 def info_of(ch_names: tuple[str, ...], sfreq: float) -> mne.Info:
-    """Return the measurement info of stored channels, without positions.
+    """Return MNE's measurement info for stored channels, without positions.
 
-    A channel of type "eeg" whose name is typical of another signal type is never stored. A stored
-    channel with such a name therefore had another type, such as "seeg".
+    The store does not contain channel types. A channel gets the type "eeg", unless its name is
+    typical of another signal type, such as "EOG1". Channels of type "eeg" with such a name are
+    never stored, so the channel must have had another type when it was stored, such as "seeg".
     """
     kinds = ["seeg" if channel_names.is_other_kind(name) else "eeg" for name in ch_names]
     return mne.create_info(list(ch_names), sfreq, kinds)
 
 
 class StoredRaw(mne.io.BaseRaw):
-    """MNE Raw object of a stored recording, whose samples are read on access.
+    """MNE Raw object of a stored recording. Samples are read from the store on access.
 
-    While the object is unmodified, estimators read its windows from the store in batches. A pickle
-    of the object contains the path of the store, but no samples.
+    As long as the object is not modified, estimators read the windows of the recording from the
+    store in batches, which is faster. A pickle of the object contains the path of the store, but no
+    samples.
 
     Parameters
     ----------
     recording : StoredRecording
-        The recording.
+        Metadata of the recording.
     crops : callable
-        Method ``crops`` of the store.
+        Method ``crops`` of the store, which reads samples.
     first_signal : int
-        Signal number of the first channel. The other channels follow.
+        Signal number of the first channel in the store. The numbers of the other channels follow.
     sfreq : float
         Sampling rate in Hz.
     """
@@ -506,7 +531,7 @@ class StoredRaw(mne.io.BaseRaw):
         cals: np.ndarray,
         mult: np.ndarray | None,
     ) -> None:
-        """Read samples into ``data``; MNE requests some channels, or projections of channels."""
+        """Read the samples that MNE requests (channels, or projections of them) into ``data``."""
         extras = self._raw_extras[fi]
         signals = extras["first_signal"] + np.arange(extras["orig_nchan"])[idx]
         samples = extras["crops"](signals, np.full(len(signals), start), stop - start)
@@ -514,7 +539,7 @@ class StoredRaw(mne.io.BaseRaw):
 
     @property
     def _state(self) -> tuple:
-        """Properties that change if samples or channels differ from the stored recording."""
+        """Properties of the object that change when its samples or channels are modified."""
         info = self.info
         is_projected = any(projection["active"] for projection in info["projs"])
         channels = [(ch["ch_name"], ch["kind"], ch["loc"].tobytes()) for ch in info["chs"]]
@@ -522,9 +547,10 @@ class StoredRaw(mne.io.BaseRaw):
         return self.preload, times, tuple(info["bads"]), is_projected, channels
 
     def stored_row(self, is_changed: bool) -> dict[str, Any]:
-        """Return the entries of a row of ``Windows.recordings`` that refer to the store.
+        """Return the entries of ``Windows.recordings`` with which windows are read from the store.
 
-        The preprocessing of modified windows is unknown, and they are not read from the store.
+        If the recording was modified (``is_changed``, or a change of this object), its windows
+        cannot be read from the store, and their preprocessing is unknown.
         """
         if is_changed or self._state != self._first_state:
             return dict(preprocessing=Preprocessing())

@@ -1,4 +1,7 @@
-"""Find recordings to store in a dataset or a folder, and preprocess and encode them."""
+"""Find the recordings of a dataset, corpus or folder, and preprocess and encode them for a store.
+
+To encode a recording is to convert its samples to the data type of the store, such as int16.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,23 +28,24 @@ from braindecode_pars.windows.preprocessing import Preprocessing
 
 @dataclass(frozen=True)
 class StoredForm:
-    """Preprocessing of every recording before it is stored.
+    """Preprocessing that is applied to every recording before it is stored.
 
     Attributes
     ----------
     sfreq : float | None
         New sampling rate in Hz. If None, the sampling rate is unchanged.
     low, high : float | None
-        Cutoff frequencies of the high-pass (``low``) and the low-pass filter (``high``) in Hz. If
-        None, the filter is omitted.
+        Cutoff frequencies in Hz of the high-pass filter (``low``) and of the low-pass filter
+        (``high``). If None, this filter is omitted.
     mains : float | None
         Line frequency for the notch filter in Hz. If None, no notch filter is applied.
     channels : list of str | None
-        Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also keeps
-        ``EEG C3-REF``. Recordings may lack some of these channels. If None, all EEG channels are
-        kept.
+        Names of EEG channels to store. As in the estimators, names are matched by electrode:
+        ``C3`` also selects ``EEG C3-REF``. Recordings may lack some of these channels. If None, all
+        EEG channels are stored.
     reference : "average" | None
-        New reference: the average of the stored channels. If None, the reference is unchanged.
+        New reference: "average" is the average of the stored channels. If None, the reference is
+        unchanged.
     """
 
     sfreq: float | None = None
@@ -56,7 +60,7 @@ class StoredForm:
         checks.choice("average", None).check("reference", self.reference)
 
     def missing(self, ch_names: Sequence[str]) -> tuple[str, ...]:
-        """Return the requested channels that are missing from the stored channels."""
+        """Return the requested channels that do not match any of the channels in ``ch_names``."""
         wanted = self.channels or []
         indices = channel_names.match_channels(wanted, ch_names)
         return tuple(name for name, i in zip(wanted, indices, strict=True) if i is None)
@@ -74,24 +78,26 @@ class StoredForm:
         raw : Raw
             Continuous recording.
         steps : iterable
-            Preprocessing steps that braindecode recorded for the recording.
+            Preprocessing steps that were applied to the recording earlier, as recorded by
+            braindecode.
 
         Returns
         -------
         signals : ndarray, shape (n_chans, n_times)
-            Signals in volts.
+            Preprocessed signals in volts.
         ch_names : list of str
             Names of the channels.
         sfreq : float
             Sampling rate in Hz.
         preprocessing : Preprocessing
-            Preprocessing of the signals, by these steps and by this method.
+            Description of the complete preprocessing: the earlier steps in ``steps``, and the steps
+            of this method.
 
         Raises
         ------
         ValueError
-            If the recording has no samples or none of the channels, or if it has only one
-            channel and the reference is the average.
+            If the recording has no samples, or none of the requested EEG channels. If the new
+            reference is the average, but only one channel would be stored.
         """
         # Pick EEG channels.
         chs = channel_names.with_types(raw.info["chs"])
@@ -100,21 +106,22 @@ class StoredForm:
             indices = channel_names.match_channels(self.channels, names)
             names = [name for i, name in enumerate(names) if i in indices]
         if not names:
-            requested = "" if self.channels is None else f" among {', '.join(self.channels)}"
+            requested = "" if self.channels is None else f" of {', '.join(self.channels)}"
             raise ValueError(
-                f"it has no EEG channel{requested} (or all are marked as bad). Its channels "
-                f"are {checks.format_list(raw.ch_names)}."
+                f"no EEG channel{requested} is available and not marked as bad. Channels of the "
+                f"recording: {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
         if raw.n_times == 0:
-            raise ValueError("it has no samples.")
+            raise ValueError("the recording has no samples.")
         signals = raw.get_data(names, verbose="error")
         picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
         preprocessed = mne.io.RawArray(signals, picked, verbose="error")
-        # MNE does not filter "misc" channels, and does not average channels of several types.
+        # Set one type, because MNE does not filter channels of type "misc", and does not compute an
+        # average reference over channels of several types.
         preprocessed.set_channel_types(dict.fromkeys(names, "eeg"), verbose="error")
         before, added = preprocessed.info.copy(), []
-        # Filter, resample and re-reference. encode rejects signals that are not finite.
+        # Filter, resample and re-reference. Signals with NaN are rejected later, in encode().
         if np.isfinite(signals).all():
             rate = self.sfreq or raw.info["sfreq"]
             edges = dict(low=self.low, high=self.high, mains=self.mains)
@@ -126,12 +133,13 @@ class StoredForm:
             added = added[len(recorded_steps.remembered_steps(before)) :]
             if added:
                 signals = preprocessed.get_data()
-        # A filter edge of None is as in the recording; the sampling rate is that of the store.
+        # Omit cutoff frequencies that are None, because these filters did not change the recording.
         added = [(name, {k: v for k, v in has.items() if v is not None}) for name, has in added]
         if self.sfreq is not None:
             added.append(("resample", dict(sfreq=self.sfreq)))
         if self.reference is not None and self.channels is not None:
-            # Record the names, since a recording to predict may have additional channels.
+            # Record the channels of the average, because a recording that is predicted later may
+            # have additional channels.
             missing = self.missing(names)
             named = [name for name in self.channels if name not in missing]
             added.append(("set_eeg_reference", dict(ref_channels=named)))
@@ -140,32 +148,34 @@ class StoredForm:
 
 
 class SkippedError(ValueError):
-    """Error for a recording that is skipped even with ``on_error="raise"``."""
+    """Error for a recording that is always skipped, even with ``on_error="raise"``."""
 
 
-#: Largest stored int16 number. -32768 is not used, so that the range is symmetric.
+#: Largest stored int16 number. -32768 is not used, so that the range is symmetric around 0.
 _LARGEST = 32767
 
-#: Minimum number of int16 steps per standard deviation of the signal. If the range of the channel
-#: results in fewer steps, it is reduced.
+#: Minimum number of int16 steps per standard deviation of the signal. If storing the full range of
+#: a channel would result in fewer steps, a smaller range is stored.
 _STEPS = 20
-#: Minimum ratio of the represented range to the typical range of a channel.
+#: Minimum ratio of a reduced range to the typical range of a channel.
 _MARGIN = 10
-#: Number of samples of the blocks in which standard deviation and typical range are estimated.
+#: Number of samples per block. Standard deviation and typical range are estimated over blocks.
 _BLOCK = 128
-#: Minimum number of blocks that are not flat. With fewer blocks, the range is not reduced.
+#: Minimum number of blocks with a signal (not flat). With fewer blocks, the range is not reduced.
 _MIN_BLOCKS = 16
 
 
 def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.ndarray, ...]:
-    """Encode each channel as ``value = offset + scale * stored``.
+    """Convert signals in volts to the numbers that are stored: ``volts = offset + scale * stored``.
 
-    With int16, the stored numbers span the range of the channel, and the maximum error of a value
-    is half of ``scale``. With float32, the stored numbers are the values.
+    With int16, the range from the lowest to the highest sample of each channel is divided into
+    65,534 steps of size ``scale``, so the maximum error of a sample is half of ``scale``. With
+    float32, the stored numbers are the volts.
 
-    A single artifact of one volt would reduce the EEG of the channel to a few distinct int16
-    numbers. Therefore, the range is reduced if a step would be larger than a twentieth of the
-    typical standard deviation (see :func:`_robust_range`). Samples outside the range are clipped.
+    With int16, a single artifact of one volt would make the steps so large that only a few steps
+    would remain for the EEG. Therefore, the range is reduced if a step would be larger than a
+    twentieth of the typical standard deviation of the channel (see :func:`_robust_range`). Samples
+    outside the reduced range are clipped.
 
     Parameters
     ----------
@@ -174,33 +184,34 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     ch_names : list of str
         Names of the channels, for the error message.
     dtype : "int16" | "float32"
-        Type of the stored numbers.
+        Data type of the stored numbers.
 
     Returns
     -------
     stored : ndarray, shape (n_chans, n_times)
-        Numbers to store, in ``dtype``.
+        Numbers to store, of type ``dtype``.
     scale, offset : ndarray of float32, shape (n_chans,)
         Scale and offset of each channel. The scale of a constant channel is 0.
     n_clipped : ndarray of int, shape (n_chans,)
-        Number of clipped samples, which were outside the represented range.
+        Number of clipped samples of each channel.
     coarse : ndarray of bool, shape (n_chans,)
-        Whether a step of int16 is larger than a twentieth of the channel's standard deviation.
+        Whether a step of int16 is larger than a twentieth of the typical standard deviation of the
+        channel, even with a reduced range.
 
     Raises
     ------
     SkippedError
         If a channel contains NaN or infinite samples, or samples too large for single precision.
-        The message contains the channels.
+        The message names the channels.
     """
-    # The sum overflows to inf if the values do not fit into single precision.
+    # The sum overflows to inf if the samples are too large for single precision.
     low, high = signals.min(axis=1), signals.max(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
     if bad.any():
         names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
         raise SkippedError(
-            f"channel {checks.format_list(names, 5)} contains NaN or infinite samples."
+            f"it contains NaN or infinite samples (channels: {checks.format_list(names, 5)})."
         )
     n_chans = len(signals)
     scale, offset = np.ones(n_chans, np.float32), np.zeros(n_chans, np.float32)
@@ -208,17 +219,18 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     if dtype == "float32":
         return signals.astype(DTYPES[dtype]), scale, offset, n_clipped, coarse
     stored = np.empty(signals.shape, DTYPES[dtype])
-    # Channel by channel, because a recording of several hours in float64 requires much memory.
+    # Convert one channel at a time, because several hours of float64 samples need much memory.
     for channel, values in enumerate(signals):
         lowest, highest = float(low[channel]), float(high[channel])
         if lowest == highest:
             scale[channel], offset[channel] = 0.0, lowest
         else:
             lowest, highest, typical_sd = _robust_range(values, lowest, highest)
-            # The offset is rounded, so the range is measured from the rounded offset.
+            # The offset is rounded to float32, and the scale is computed from the rounded offset.
             offset[channel] = middle = float(np.float32(lowest + (highest - lowest) / 2))
             scale[channel] = max(highest - middle, middle - lowest) / _LARGEST
-            coarse[channel] = highest - lowest > 1.001 * _widest(typical_sd)  # tolerates rounding
+            # The factor tolerates rounding errors.
+            coarse[channel] = highest - lowest > 1.001 * _widest(typical_sd)
         numbers = np.rint((values - float(offset[channel])) / (float(scale[channel]) or 1.0))
         n_clipped[channel] = (np.abs(numbers) > _LARGEST).sum()
         stored[channel] = numbers.clip(-_LARGEST, _LARGEST)
@@ -226,37 +238,40 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
 
 
 def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, float, float]:
-    """Return the range of a channel to represent in int16, and its typical standard deviation.
+    """Return the range of a channel to store as int16, and its typical standard deviation.
 
-    The typical standard deviation is the median over blocks of the signal, without flat blocks,
-    which occur when an amplifier is saturated. The full range is represented if its 65,534 steps
-    are smaller than a twentieth of the typical standard deviation, which is the case in typical
-    recordings. Otherwise, the range is reduced to the wider of two ranges: the range with steps of
-    a twentieth of the typical standard deviation, and ten times the range of the signal without the
-    5 % lowest and highest blocks. The second range retains slow drifts of an unfiltered amplifier.
+    The typical standard deviation is the median of the standard deviations of short blocks of the
+    signal. Flat blocks, which occur when an amplifier is saturated, are ignored. If the full range
+    is divided into 65,534 steps, each step is usually smaller than a twentieth of the typical
+    standard deviation; then the full range is returned.
+
+    Otherwise, a reduced range is returned, the wider of two ranges: the range in which a step is a
+    twentieth of the typical standard deviation; and ten times the range of the signal without the
+    5 % of blocks with the lowest minimum and the 5 % with the highest maximum. The second range
+    includes the slow drifts of an unfiltered amplifier.
 
     Parameters
     ----------
     values : ndarray of float64, shape (n_times,)
         Signal of the channel.
     low, high : float
-        Smallest and largest value.
+        Smallest and largest value of the signal.
 
     Returns
     -------
     low, high : float
-        Ends of the range.
+        Lower and upper end of the range to store.
     typical_sd : float
-        Typical standard deviation. Infinite if fewer than 16 blocks remain without the flat blocks.
-        For a signal of fewer than 16 blocks, the range is not reduced, and the standard deviation
-        is estimated from the median absolute deviation.
+        Typical standard deviation. If fewer than 16 blocks are not flat, it is infinite, so that
+        the range is not reduced. For a signal shorter than 16 blocks, the range is not reduced
+        either, and the standard deviation is estimated from the median absolute deviation.
     """
     n_blocks = len(values) // _BLOCK
     if n_blocks < _MIN_BLOCKS:
         deviation = np.median(np.abs(values - np.median(values)))
         return low, high, 1.4826 * float(deviation) or np.inf
     blocks = values[: n_blocks * _BLOCK].reshape(n_blocks, _BLOCK)
-    # The standard deviation of a flat block is the rounding error of its mean.
+    # Because of rounding errors, the standard deviation of a flat block may not be exactly 0.
     deviations = blocks.std(axis=1)
     alive = deviations > 1e-6 * np.quantile(deviations, 0.9)
     if alive.sum() < _MIN_BLOCKS:
@@ -273,34 +288,35 @@ def _robust_range(values: np.ndarray, low: float, high: float) -> tuple[float, f
 
 
 def _widest(typical_sd: float) -> float:
-    """Return the widest range whose int16 steps resolve a signal of this standard deviation."""
+    """Return the range in which an int16 step is a twentieth of the typical standard deviation."""
     return 2 * _LARGEST * typical_sd / _STEPS
 
 
 @dataclass(frozen=True)
 class Source:
-    """A recording to be stored.
+    """Recording that is to be stored: a file, or a recording in memory.
 
     Attributes
     ----------
     name : str
         Name of the recording in the store.
     description : dict
-        Numbers and strings that describe the recording.
+        Numbers and strings that describe the recording, such as its subject.
     state : dict
-        State to detect a later change. For a file, its size and modification time. For a recording
-        in memory, its length, channels, sampling rate and the checksum of its labels.
+        Properties from which a later change is detected. For a file: size and modification time.
+        For a recording in memory: length, number of channels, sampling rate and, if it has labels,
+        the checksum of its labels.
     origin : Path | mne.io.BaseRaw
-        Recording file, or recording in memory.
+        Path of the file, or the recording in memory.
     problem : str | None
-        Reason why the recording cannot be opened, if it is known without opening the file.
+        Reason why the file cannot be read, if the reason is known before it is read.
     read : callable | None
-        Function that reads and preprocesses the file and may return labeled windows. If None, the
-        file is read without preprocessing.
+        Function that reads and preprocesses the file. It returns a continuous recording, or labeled
+        windows. If None, the file is read without preprocessing.
     labels : DataFrame | None
         Labeled windows of a recording in memory, as returned by :func:`~.index.label_rows`.
     steps : tuple
-        Preprocessing steps that braindecode recorded for a recording in memory.
+        Preprocessing steps of a recording in memory, as recorded by braindecode.
     """
 
     name: str
@@ -321,13 +337,13 @@ class Source:
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
-        """Return the recording, read from its file if necessary, and its labeled windows.
+        """Return the recording and its labeled windows, if any. A file is read.
 
         Raises
         ------
         ValueError
-            If the file is damaged, or ``problem`` is set. If the recording has no labeled window,
-            although its recipe creates labeled windows.
+            If the file is damaged, or ``problem`` is set. If the recipe of the corpus creates
+            labeled windows, but this recording has none.
         """
         if self.problem is not None:
             raise ValueError(self.problem)
@@ -336,37 +352,40 @@ class Source:
             return readers.read_with_tables(self.origin) if is_file else self.origin, self.labels
         read = self.read()
         if read is None:
-            raise SkippedError("it has no labeled window.")
+            raise SkippedError("it has no labeled windows.")
         return (read.raw, label_rows(read)) if isinstance(read, EEGWindowsDataset) else (read, None)
 
 
 def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
-    """List recordings without reading them.
+    """List the recordings to store, without reading files.
 
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-        Dataset; one or several corpora; folder of recordings; or folder of a Zarr dataset of
-        braindecode.
+        Dataset; ContinuousCorpus or list of them; folder of recordings; or folder of a dataset that
+        braindecode saved in Zarr format.
     subject : callable | str | None
-        See :func:`~braindecode_pars.recordings.search.subject_finder`.
+        How to determine the subject of each file in a folder. See
+        :func:`~braindecode_pars.recordings.search.subject_finder`.
 
     Returns
     -------
     list of Source
-        Recordings in the order of the dataset or of their paths, including recordings that are
-        known to be unreadable.
+        Recordings in the order of the dataset or of their paths. Recordings that are known to be
+        unreadable are included, with the reason.
 
     Raises
     ------
     TypeError
-        If ``recordings`` has an unsupported type, or contains windows without their recording.
+        If ``recordings`` has an unsupported type, or contains windows without the continuous
+        recording.
     FileNotFoundError
         If the folder does not exist or contains no recording.
     ValueError
-        If one or two top-level folders would be the subjects of many recordings. If file names
-        apparently number the recordings of one subject. If a label is neither a number nor a
-        string. If a recording of a dataset has a ``transform``.
+        If the subjects that were guessed from the paths are probably wrong: one or two top-level
+        folders would be the subjects of many recordings, or file names apparently number the
+        recordings of one subject. If a label is neither a number nor a string. If a recording of a
+        dataset has a ``transform``.
     """
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):
@@ -376,8 +395,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
         recordings = read_zarr(folder)
     if subject is not None:
         raise TypeError(
-            "subject= is only supported for a folder of files. For a dataset, the subject is the "
-            "entry 'subject' of the descriptions."
+            "The argument subject can only be used with a folder of files. Omit it: for a dataset "
+            "or corpus, the subject is the entry 'subject' of the descriptions."
         )
     corpora = corpora_of(recordings)
     if corpora:
@@ -386,7 +405,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
                 f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
                 {"corpus": corpus.name, **_plain(recording.description)},
                 _state_of(
-                    folders.files_beside(recording.file)  # a change of the labels counts as well
+                    folders.files_beside(recording.file)  # include the files of the labels
                     if corpus.has_labels
                     else search.signal_files(recording.file)
                 ),
@@ -400,11 +419,11 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     sources = [
         _source_of_leaf(f"recording-{i}", *leaf) for i, leaf in enumerate(_leaves(recordings))
     ]
-    # Windows are stored if at least one window has a label.
+    # The table of windows is stored if at least one window of the dataset has a label.
     tables = [source.labels for source in sources if source.labels is not None]
     if not any((table["target"] != UNLABELED).any() for table in tables):
         return [replace(source, labels=None) for source in sources]
-    # The state of a recording includes the checksum of its windows.
+    # The state of a recording includes a checksum of its windows and labels.
     names = ["i_start_in_trial", "i_stop_in_trial", "i_window_in_trial", "target"]
     for i, source in enumerate(sources):
         if source.labels is not None:
@@ -415,12 +434,12 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
 
 
 def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
-    """Return the corpora of recipes, or an empty list for other recordings.
+    """Return ``recordings`` as a list of corpora, or an empty list if these are not corpora.
 
     Raises
     ------
     ValueError
-        If two corpora have the same name, or if their classes differ.
+        If two corpora have the same name, or if the corpora have different classes.
     """
     candidates = recordings if isinstance(recordings, list | tuple) else [recordings]
     corpora = [corpus for corpus in candidates if isinstance(corpus, recipe.ContinuousCorpus)]
@@ -429,15 +448,15 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     names = [corpus.name for corpus in corpora]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(
-            f"recordings contains the corpus {repeated.pop()} twice. Pass it once, with the folder "
-            "that contains all of its recordings."
+            f"recordings contains the corpus {repeated.pop()} twice. Pass each corpus once, with "
+            "the folder that contains all recordings of the corpus."
         )
     classes = {corpus.name: corpus.settings.get("classes") or ["none"] for corpus in corpora}
     if any(labels != classes[names[0]] for labels in classes.values()):
         texts = [f"{name}: {', '.join(labels)}" for name, labels in classes.items()]
         raise ValueError(
-            f"Corpora in one store must have the same classes, got {'; '.join(texts)}. Create one "
-            "store per corpus."
+            "All corpora of a store must have the same classes, but their classes are "
+            f"{'; '.join(texts)}. Create one store per corpus."
         )
     return corpora
 
@@ -447,31 +466,38 @@ def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _leaves(dataset: Any, transforms: tuple[Callable[[Any], Any], ...] = ()) -> list[tuple]:
-    """Return the recordings of a dataset, and the label transforms, the innermost first."""
+    """Return each recording of a dataset with its ``target_transform`` functions.
+
+    Datasets can be nested. The functions are in the order in which they are applied: the
+    ``target_transform`` of the innermost dataset first.
+    """
     if isinstance(dataset, ConcatDataset):
         transform = getattr(dataset, "target_transform", None)
         transforms = transforms if transform is None else (transform, *transforms)
         return [leaf for part in dataset.datasets for leaf in _leaves(part, transforms)]
     if isinstance(dataset, WindowsDataset):
         raise TypeError(
-            "Windows of an mne.Epochs object do not contain the continuous recording. Create the "
-            "windows with use_mne_epochs=False."
+            "A store contains continuous recordings, but windows from an mne.Epochs object do not "
+            "contain the continuous recording. Create the windows with use_mne_epochs=False."
         )
     if isinstance(dataset, (RawDataset, EEGWindowsDataset)):
         return [(dataset, transforms)]
     raise TypeError(
-        "recordings must be a dataset of continuous recordings or of windows, a folder, or one or "
-        f"several ContinuousCorpus objects. A {type(dataset).__name__} is not supported."
+        "recordings must be a braindecode dataset of continuous recordings or of windows, a "
+        "folder, a ContinuousCorpus or a list of ContinuousCorpus objects, got a "
+        f"{type(dataset).__name__}."
     )
 
 
 def _source_of_leaf(name: str, dataset: Any, transforms: Sequence[Callable[[Any], Any]]) -> Source:
     if dataset.transform is not None:
-        raise ValueError(f"{name} has a transform, which cannot be stored. Remove the transform.")
+        raise ValueError(
+            f"{name} has a transform, which cannot be stored. Set transform to None in the dataset."
+        )
     try:
         labels = label_rows(dataset, transforms)
     except ValueError as error:
-        raise ValueError(f"{name} cannot be used: {error}") from error
+        raise ValueError(f"{name} cannot be stored: {error}") from error
     raw = dataset.raw
     entries = {} if dataset.description is None else dataset.description.to_dict()
     state = dict(
@@ -497,8 +523,8 @@ def _files_of(root: Path, subject: Callable[[Path], Any]) -> list[Source]:
 
 
 def _state_of(parts: list[Path]) -> dict[str, int]:
-    """Return size and modification time of some files."""
-    states = [part.stat() for part in parts if part.exists()]  # skips broken links
+    """Return the total size and the latest modification time of some files."""
+    states = [part.stat() for part in parts if part.exists()]  # ignore broken links
     return dict(
         bytes=sum(state.st_size for state in states),
         mtime_ns=max((state.st_mtime_ns for state in states), default=0),

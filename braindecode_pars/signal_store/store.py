@@ -1,4 +1,4 @@
-"""SignalStore: memory-mapped recordings, and crops of their signals."""
+"""SignalStore: recordings in a memory-mapped file, from which random crops are read."""
 
 import logging
 import os
@@ -40,22 +40,23 @@ _RULES = dict(
     dtype=checks.choice("int16", "float32"),
     on_error=checks.choice("raise", "warn"),
 )
-_LARGE_STORE = 1 << 30  # minimum size in bytes of a store that is verified with a progress bar
-_COMPARED_SECONDS = 10.0  # window length in seconds for the detection of duplicate recordings
+_LARGE_STORE = 1 << 30  # stores of at least this size in bytes are verified with a progress bar
+_COMPARED_SECONDS = 10.0  # length in seconds of the windows in which duplicates are detected
 
 
 class SignalStore:
     """Memory-mapped corpus of continuous recordings, for data larger than memory.
 
-    The recordings can have different montages and lengths, but share one sampling rate. A signal is
-    one channel of one recording. ``samples.bin`` contains all signals, one after another. It is
-    mapped into memory, so that reading a crop does not read other samples, and all processes share
-    one copy in the page cache. ``store.json`` describes the signals. A store that was created from
-    labeled windows also contains ``windows.csv``, a table of the windows;
-    :meth:`labeled_windows` returns these windows. Create a store with :meth:`create` and open it
-    with :meth:`open`.
+    Create a store with :meth:`create`, and open an existing store with :meth:`open`. The recordings
+    of a store can have different montages and lengths, but share one sampling rate. A signal is one
+    channel of one recording; ``len(store)`` is the number of signals.
 
-    ``len(store)`` is the number of signals.
+    The folder of a store contains two or three files. ``samples.bin`` contains the samples of all
+    signals, one signal after another. This file is mapped into memory: reading a crop (a random
+    excerpt of a signal) reads only the samples of the crop, and all processes share one copy of the
+    file in the page cache of the operating system. ``store.json`` lists the recordings with their
+    channels and subjects. If the store was created from labeled windows, ``windows.csv`` is a table
+    of these windows, which :meth:`labeled_windows` returns as a dataset.
 
     Parameters
     ----------
@@ -70,11 +71,14 @@ class SignalStore:
     sfreq : float
         Sampling rate in Hz.
     dtype : "int16" | "float16" | "float32"
-        Type of the stored samples. Samples are read as float32, in volts.
+        Data type of the stored samples. When samples are read, they are converted to float32 values
+        in volts.
     shares : dict of str to float
-        Proportion of each corpus in the data of a pretraining run, by name. Empty if not specified.
+        Relative proportion of each corpus in the training data of a pretraining run, by corpus
+        name. Empty if no proportions were specified; a pretraining run then uses each window once
+        per pass over the data.
     skipped : dict of str to str
-        Reason why a recording was skipped when the store was created, by recording name.
+        Recordings that were skipped when the store was created: the reason, by recording name.
 
     Examples
     --------
@@ -138,76 +142,86 @@ class SignalStore:
         """Create a store from the EEG channels of recordings, or add new recordings to a store.
 
         If a call was interrupted or killed, repeat it with the same arguments: it resumes after the
-        last stored recording. Repeating the call on a complete store adds files that are new in the
-        folder or in the folders of the corpora.
+        last stored recording. If the store is complete, and was created from a folder or from
+        corpora, repeating the call adds the files that are new in these folders.
 
         Parameters
         ----------
         path : path
-            Folder of the store: new, empty, or a store that was created with the same arguments.
+            Folder of the store: a new or empty folder, or a store that was created with the same
+            arguments.
         recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-            Recordings to store: continuous recordings, windows, one
-            :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus` or a list of them, or a
-            folder.
+            Recordings to store: a braindecode dataset of continuous recordings or of windows; a
+            folder; or one :class:`~braindecode_pars.recordings.recipe.ContinuousCorpus` (a list of
+            the recordings of a public corpus) or several in a list.
 
-            For windows, the complete recordings are stored. If any window has a label other than
-            -1, a table of the windows is stored as well, for :meth:`labeled_windows`.
+            For a dataset of windows, the complete recordings are stored, not only the windows. If
+            any window has a label other than -1, a table of the windows is stored as well, for
+            :meth:`labeled_windows`.
 
-            The recordings of a corpus are read and preprocessed by its recipe, so the arguments
+            The recordings of a ContinuousCorpus are read and preprocessed by the recipe of the
+            corpus (the module that reads this corpus, such as ``datasets.tueg``), so the arguments
             from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
             holds out for validation and test are also excluded from the other corpora. The number
             of excluded recordings is logged.
 
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
-            cannot be read. A recording with marked gaps, such as boundary annotations of MNE, is
-            stored as the segments between its gaps, so that no crop or window contains a gap. The
-            names of the segments have the suffixes #1, #2 and so on.
+            cannot be read. If gaps are marked in a recording, for example by boundary annotations
+            of MNE, the segments between the gaps are stored as separate recordings, so that no crop
+            or window contains a gap. The names of the segments end with #1, #2 and so on.
 
-            A Zarr folder of braindecode, such as the folder ``dataset.zarr`` in a download from the
-            Hugging Face Hub, is read as this dataset, with its windows and preprocessing (requires
-            the extra ``zarr``). Braindecode writes an uncompressed copy to a temporary folder.
+            A dataset that braindecode saved in Zarr format, such as the folder ``dataset.zarr`` in
+            a download from the Hugging Face Hub, is read with its windows and preprocessing. This
+            requires the extra ``zarr``, and disk space: braindecode writes an uncompressed copy to
+            a temporary folder.
         dtype : "int16" | "float32"
-            Type of the stored samples. With int16, the range of a channel in the recording has
-            65,534 steps, and the maximum error of a sample is half a step. If rare artifacts are so
-            large that this resolution is too coarse for the signal, they are clipped, with a
-            warning. With float32, samples have single precision, and the file is twice as large.
+            Data type of the stored samples. With int16, the amplitude range of each channel of a
+            recording is divided into 65,534 steps, and a sample is changed by at most half a step.
+            If rare artifacts are so large that these steps would be too coarse for the rest of the
+            signal, the artifacts are clipped, with a warning. With float32, samples are stored in
+            single precision, and the file is twice as large.
         sfreq : float | None
-            New sampling rate of the recordings in Hz. If None, the sampling rate is unchanged and
-            must be the same in all recordings.
+            Sampling rate in Hz to which all recordings are resampled. If None, the recordings are
+            not resampled, and must have the same sampling rate.
         low, high, mains : float | None
-            Cutoff frequencies of the high-pass and the low-pass filter, and line frequency for the
-            notch filter, in Hz. If None, the filter is omitted.
+            Cutoff frequencies of the high-pass filter (``low``) and the low-pass filter (``high``),
+            and line frequency for the notch filter (``mains``), in Hz. If None, this filter is
+            omitted.
         channels : sequence of str | None
-            Names of EEG channels to keep, matched by electrode as in the estimators: ``C3`` also
-            keeps ``EEG C3-REF``. Recordings may lack some of the channels; a channel that no
-            recording contains causes a warning. If None, all EEG channels that are not marked as
-            bad are kept. Only EEG channels are stored in either case. EEG channels are identified
-            by MNE type and by name: EDF, BDF and WFDB files do not store channel types, so
-            ``EOG1`` or ``SpO2`` may have the type "eeg". A channel of type "eeg" is stored unless
-            its name is typical of another signal type. Excluded channels are logged.
+            Names of EEG channels to store. As in the estimators, names are matched by electrode:
+            ``C3`` also selects ``EEG C3-REF``. Recordings may lack some of the channels; if no
+            recording contains a channel, a warning is issued. If None, all EEG channels that are
+            not marked as bad are stored.
+
+            In either case, only EEG channels are stored. EDF, BDF and WFDB files do not contain
+            channel types, so MNE may assign the type "eeg" to ``EOG1`` or ``SpO2``. Therefore, a
+            channel of type "eeg" is excluded if its name is typical of another signal type.
+            Excluded channels are logged.
         reference : "average" | None
             New reference: "average" is the average of the stored channels of the recording. If
             None, the reference is unchanged.
         subject : callable | str | None
-            Function that returns the subject of a file from its path relative to the folder. Or a
-            regular expression that is searched for in this path; its only group must match the
-            subject. If None, BIDS (``sub-``), the corpora of Temple University and the records of
-            PhysioNet challenges are recognized. For other paths, the subject is the name of the
-            top-level folder, or the file name if there is no folder. For a dataset, the subject is
-            the entry ``subject`` of the descriptions.
+            How to determine the subject of each file, if ``recordings`` is a folder: a function
+            that returns the subject for the path of a file relative to the folder, or a regular
+            expression that is searched for in this path and whose only group matches the subject.
+            If None, paths as in BIDS (``sub-``), in the corpora of Temple University and in the
+            PhysioNet challenges are recognized. For any other path, the subject is the name of the
+            top-level folder, or the file name if the file is not in a subfolder. For a dataset,
+            omit this argument: the subject is the entry ``subject`` of the descriptions.
         shares : mapping of str to float | None
-            Proportion of each ContinuousCorpus in the data of a pretraining run, by name. Only the
-            ratios matter: ``{"tueg": 1, "ysyw": 1}`` is the mixture of the paper. The proportions
-            are stored in the index of the store and used by :func:`runs.pretrain
-            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on the proportions,
-            so a call that resumes may change them. If None, every window is drawn once per pass.
+            Relative proportion of each ContinuousCorpus in the training data of a pretraining run,
+            by corpus name. Only the ratios matter: ``{"tueg": 1, "ysyw": 1}``, the mixture of the
+            paper, uses equal numbers of windows of both corpora. The proportions are stored in
+            ``store.json`` and used by :func:`runs.pretrain <braindecode_pars.runs.pretrain>`. The
+            stored samples do not depend on them, so they may be changed when the call is repeated.
+            If None, every window is used once per pass over the data.
         n_jobs : int
-            Number of processes, as in joblib.
+            Number of parallel processes that read recordings, as in joblib.
         on_error : "raise" | "warn"
-            Action if a recording cannot be read: raise an error ("raise"), or skip the recording
-            with a warning ("warn"). A recording with NaN or infinite samples is always skipped with
-            a warning.
+            What to do if a recording cannot be read: raise an error ("raise"), or skip the
+            recording with a warning ("warn"). A recording with NaN or infinite samples is always
+            skipped with a warning.
         verbose : int
             Whether to show a progress bar (1) or no output (0).
 
@@ -219,27 +233,33 @@ class SignalStore:
         Raises
         ------
         TypeError
-            If ``recordings`` has another type, or ``channels`` is a string.
+            If the type of ``recordings`` is not supported, or if ``channels`` is a string.
         ValueError
+            If an argument has an invalid value.
+
             If the folder is neither empty nor a store. If the folder is a complete store, and
-            ``recordings`` is a dataset. If the store was created with different arguments. If a
-            stored file has changed, a recording cannot be stored, or sampling rates differ; the
-            message contains the recording. If one or two top-level folders would be the subjects of
-            many recordings. If file names apparently number the recordings of one subject, such as
-            ``Subject00_1`` and ``Subject00_2``. If a recording of a dataset has a ``transform``. If
-            an argument has an invalid value.
+            ``recordings`` is a dataset, to which no files can be added. If the store was created
+            with different arguments.
+
+            If a file has changed since it was stored, a recording cannot be stored, or sampling
+            rates differ; the message names the recording. If a recording of a dataset has a
+            ``transform``.
+
+            If the subjects that were guessed from the paths are probably wrong: one or two
+            top-level folders would be the subjects of many recordings, or file names such as
+            ``Subject00_1`` and ``Subject00_2`` apparently number the recordings of one subject.
         OSError
             If the folder cannot be written, for example because the disk is full, or if a worker
-            process was killed. Stored recordings remain, and the same call resumes after the last
-            stored recording.
+            process was killed. Recordings that were already stored remain, and the same call
+            resumes after the last stored recording.
 
         Warns
         -----
         UserWarning
-            If recordings were skipped. If samples were clipped; ``recordings["n_clipped"]``
-            contains the number of clipped samples. If int16 is too coarse for a signal. If the
-            amplitude of a recording is implausible for EEG in volts. If two recordings are
-            duplicates.
+            If recordings were skipped. If samples were clipped; the column ``n_clipped`` of
+            :attr:`recordings` contains their number. If the steps of int16 are too coarse for a
+            signal. If the amplitude of a recording is implausible for EEG in volts. If two
+            recordings are duplicates.
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
@@ -260,15 +280,16 @@ class SignalStore:
     def open(cls, path: str | Path, *, verbose: int = 1) -> Self:
         """Open a complete store.
 
-        If the modification time of ``samples.bin`` has changed, for example because the store was
-        copied, all samples are compared with their checksums once.
+        If the modification time of ``samples.bin`` differs from the stored time, for example
+        because the store was copied, all samples are read once and compared with their checksums.
 
         Parameters
         ----------
         path : path
             Folder of the store.
         verbose : int
-            Whether to show a progress bar while a large store is verified (1) or no output (0).
+            Whether to show a progress bar while a large store is compared with its checksums (1) or
+            no output (0).
 
         Returns
         -------
@@ -280,15 +301,16 @@ class SignalStore:
         FileNotFoundError
             If the folder is not a store.
         ValueError
-            If the store is incomplete, truncated or altered.
+            If the store is incomplete, or if a file was truncated or modified.
         """
         # Check that index and samples are complete.
         path = Path(path).expanduser()
         index = Index.read(path)
         if not index.complete:
             raise ValueError(
-                f"{path} is an incomplete store of {len(index.recordings)} recordings. To resume, "
-                "repeat the call or command that created the store."
+                f"The store {path} is incomplete: its creation was interrupted (recordings stored "
+                f"so far: {len(index.recordings)}). To complete the store, repeat the call or "
+                "command that created it, with the same arguments."
             )
         samples = path / SAMPLES
         writing.check_not_truncated(path, index)
@@ -296,11 +318,12 @@ class SignalStore:
         dtype = index.settings["dtype"]
         file = SampleFile(samples.absolute(), dtype, index.n_bytes // DTYPES[dtype].itemsize)
         store = cls(path, index, file, tuple(index.recordings))
-        # Verify the content if the modification time changed, and restore the time afterwards.
+        # Verify the samples if the modification time has changed. Then restore the stored time, so
+        # that the samples are not verified again.
         file_status = samples.stat()
         if file_status.st_mtime_ns != index.mtime_ns:
             store.verify(verbose=verbose)
-            with suppress(OSError):  # in a read-only folder, the samples are checked every time
+            with suppress(OSError):  # in a read-only folder, the samples are verified every time
                 os.utime(samples, ns=(file_status.st_atime_ns, index.mtime_ns))
         return store
 
@@ -318,11 +341,18 @@ class SignalStore:
     def recordings(self) -> pd.DataFrame:
         """Table with one row for each recording.
 
-        The columns are ``name subject ch_names n_times first_signal n_clipped corpus split``. The
-        channels of all recordings are numbered consecutively: channel ``c`` of a recording is
-        signal number ``first_signal + c``. ``n_clipped`` is the number of samples, over all
-        channels, that were outside the range of the data type. ``corpus`` is the name of the
-        corpus, or None. ``split`` is a split such as "train", or None.
+        The columns are:
+
+        - ``name``: name of the recording in the store.
+        - ``subject``: subject, or None if unknown.
+        - ``ch_names``: list of channel names.
+        - ``n_times``: number of samples per channel.
+        - ``first_signal``: signal number of the first channel. The channels of all recordings are
+          numbered consecutively, so channel ``c`` of a recording is signal ``first_signal + c``.
+        - ``n_clipped``: number of clipped samples over all channels. These samples were outside the
+          range that int16 represents.
+        - ``corpus``: name of the corpus, or None.
+        - ``split``: split of the corpus, such as "train", or None.
         """
         rows = self._recordings
         columns = dict(
@@ -341,7 +371,7 @@ class SignalStore:
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """Preprocessing that is known and the same in all stored recordings."""
+        """Preprocessing of the stored signals. Entries are None if unknown or if they differ."""
         return agreed([recording.known_preprocessing for recording in self._recordings])
 
     @property
@@ -351,13 +381,13 @@ class SignalStore:
 
     @property
     def subjects(self) -> list:
-        """Subjects in the order of the recordings, without unknown subjects."""
+        """Known subjects, in the order of their first recordings."""
         return [name for name in dict.fromkeys(self.recordings["subject"]) if name is not None]
 
     @cached_property
     def checksum(self) -> str:
-        """Checksum of all recordings and proportions of corpora, 16 hexadecimal digits."""
-        # Checksums of the samples, together with everything that determines the values in volts.
+        """Checksum of all recordings and of the proportions of corpora: 16 hexadecimal digits."""
+        # Includes the checksums of the stored samples, and the values that convert them to volts.
         lines = [f"{self.sfreq} {self.dtype}"]
         lines += [
             f"{r.name} {r.subject!r} {r.ch_names} {r.n_times} {r.checksum}"
@@ -368,16 +398,17 @@ class SignalStore:
         return files.checksum_of(content)
 
     def batch(self, signals: np.ndarray, n_times: int, rng: np.random.Generator) -> np.ndarray:
-        """Return a random crop of each signal, with uniformly distributed start.
+        """Return a random crop (excerpt) of each signal. All starts are equally probable.
 
         Parameters
         ----------
         signals : array-like of int, shape (batch,)
-            Numbers of signals. A signal may occur several times.
+            Signal numbers, from 0 to ``len(store) - 1``. A number may occur several times, to draw
+            several crops of a signal.
         n_times : int
             Length of a crop in samples.
         rng : numpy.random.Generator
-            Generator that draws the starts.
+            Random generator that draws the starts of the crops.
 
         Returns
         -------
@@ -389,7 +420,7 @@ class SignalStore:
         IndexError
             If a signal does not exist.
         ValueError
-            If a signal is shorter than the crop. The message contains the recording.
+            If a signal is shorter than a crop. The message names the recording.
         """
         checks.integer(1).check("n_times", n_times)
         checks.instance("a numpy.random.Generator", np.random.Generator).check("rng", rng)
@@ -399,12 +430,12 @@ class SignalStore:
         return self.crops(signals, starts, n_times)
 
     def crops(self, signals: np.ndarray, starts: np.ndarray, n_times: int) -> np.ndarray:
-        """Return a crop of each signal, starting at a specified sample.
+        """Return one crop (excerpt) of each signal, with a specified start.
 
         Parameters
         ----------
         signals, starts : array-like of int, shape (batch,)
-            Numbers of signals, and the first sample of each crop.
+            Signal numbers, from 0 to ``len(store) - 1``, and the first sample of each crop.
         n_times : int
             Length of a crop in samples.
 
@@ -418,7 +449,7 @@ class SignalStore:
         IndexError
             If a signal does not exist.
         ValueError
-            If a crop exceeds its signal. The message contains the recording.
+            If a crop extends past the start or end of its signal. The message names the recording.
         """
         signals, starts = self._check_signals(signals), np.asarray(starts)
         checks.integer(1).check("n_times", n_times)
@@ -427,14 +458,15 @@ class SignalStore:
             i = int(outside.argmax())
             recording = self._recordings[self._recording[signals[i]]]
             raise ValueError(
-                f"A crop of {n_times} samples that starts at sample {starts[i]} exceeds recording "
-                f"{recording.name} in {self.path}, which has {recording.n_times} samples."
+                f"A crop of {n_times} samples that starts at sample {starts[i]} does not fit into "
+                f"recording {recording.name} of {self.path}, which has {recording.n_times} "
+                "samples. Use another start or a shorter crop."
             )
         firsts = self._first[signals] + starts
         return self._samples.crops(firsts, n_times, self._scale[signals], self._offset[signals])
 
     def _check_signals(self, signals: np.ndarray) -> np.ndarray:
-        """Return numbers of signals as an array after checking that these signals exist."""
+        """Return signal numbers as an array, after checking that the signals exist."""
         signals = np.asarray(signals)
         is_vector = signals.ndim == 1 and signals.dtype.kind in "iu"
         if not is_vector or (signals < 0).any() or (signals >= len(self)).any():
@@ -445,62 +477,65 @@ class SignalStore:
         return signals
 
     def select(self, subjects: Iterable | None = None, *, exclude: Iterable | None = None) -> Self:
-        """Return a view of the store with the recordings of some subjects, without copying.
+        """Return a view of the store with the recordings of some subjects. No samples are copied.
 
         Parameters
         ----------
         subjects : iterable | None
-            Subjects to keep, in any spelling, such as "7" or "007" for 7. If None, all are kept.
+            Subjects to keep. All spellings of a subject are recognized, such as "7" and "007" for
+            7. If None, all subjects are kept.
         exclude : iterable | None
-            Subjects to exclude, in any spelling. If None, no subject is excluded.
+            Subjects to exclude; all spellings are recognized. If None, no subject is excluded.
 
         Returns
         -------
         SignalStore
-            View of the selected recordings. The original store does not change.
+            View of the store with the selected recordings. The original store is not changed.
 
         Raises
         ------
         ValueError
-            If a subject is not in the store. If no recording remains. If subjects are excluded and
-            the subject of a remaining recording is unknown.
+            If a subject is not in the store. If no recording remains. If subjects are excluded, but
+            the subject of a remaining recording is unknown and may be one of them.
         """
         recordings = list(self._recordings)
         if subjects is not None:
             keys = SubjectKeys(self._as_list(subjects))
             recordings = [r for r in recordings if r.subject is not None and r.subject in keys]
-        # Exclude all spellings: a subject that remains by mistake would be used for training.
+        # Exclude all spellings of a subject; otherwise, the subject would be used for training.
         if excluded := self._as_list(() if exclude is None else exclude):
             keys = SubjectKeys(excluded)
             recordings = [r for r in recordings if r.subject not in keys]
             if unknown := sum(recording.subject is None for recording in recordings):
                 raise ValueError(
-                    f"{unknown} recordings in {self.path} have no subject, so they may belong to "
-                    "an excluded subject. Create the store again, and pass subject= to "
-                    "specify the subject of each file."
+                    f"Subjects cannot be excluded: the subject of some recordings in {self.path} "
+                    f"is unknown (number of recordings: {unknown}), so these recordings may belong "
+                    "to an excluded subject. Create the store again, and specify the subject of "
+                    "each file with the argument subject."
                 )
         return self._view(recordings)
 
     def _view(self, recordings: list[StoredRecording]) -> Self:
         if not recordings:
             raise ValueError(
-                f"No recording of {self.path} remains: all subjects are excluded, or held out for "
-                "validation and test."
+                f"No recording of {self.path} remains: all subjects were excluded, or are held "
+                "out for validation and test. Exclude fewer subjects, or use another store."
             )
         return type(self)(self.path, self._index, self._samples, tuple(recordings))
 
     def without_held_out(self) -> Self:
-        """Return a view without held-out subjects, for pretraining.
+        """Return a view of the store without validation and test subjects, for pretraining.
 
-        A store with labels contains the validation and test subjects of its corpus. If any
-        recording of a subject is in the split "valid" or "test", all recordings of the subject are
-        excluded. The number of excluded recordings is logged. Pretraining runs, and estimators that
-        pretrain on a store, call this method.
+        If a store was created with labels, it also contains the validation and test subjects of its
+        corpus. If any recording of a subject is in the split "valid" or "test", all recordings of
+        the subject are excluded, and the number of excluded recordings is logged. Pretraining runs,
+        and estimators that pretrain on a store, call this method.
 
         Returns
         -------
         SignalStore
-            View of the remaining recordings, or the store itself if no subject is held out.
+            View of the store with the remaining recordings. If no subject is held out, this is the
+            store itself.
 
         Raises
         ------
@@ -517,24 +552,25 @@ class SignalStore:
         n = len(self._recordings)
         if len(included) == n:
             return self
-        text = "%s: excluded %d of %d recordings, which belong to validation and test subjects."
+        text = "%s: excluded %d of %d recordings that belong to validation or test subjects."
         log.warning(text, self.path, n - len(included), n)
         return self._view(included)
 
     def _as_list(self, subjects: Iterable) -> list:
-        """Return subjects as a list after checking that the store contains them."""
+        """Return subjects as a list, after checking that the store contains all of them."""
         if isinstance(subjects, str):
             raise TypeError(f"subjects must be a list of subjects, got the string {subjects!r}.")
         subjects, stored = list(subjects), SubjectKeys(self.subjects)
         if absent := sorted({str(s) for s in subjects if s not in stored}):
             raise ValueError(
-                f"{self.path} contains no recording of subject {', '.join(absent)}. Available "
-                f"subjects: {checks.format_list(list(map(str, self.subjects))) or 'none'}."
+                f"{self.path} contains no recordings of the subjects {', '.join(absent)}. "
+                "Available subjects: "
+                f"{checks.format_list(list(map(str, self.subjects))) or 'none'}."
             )
         return subjects
 
     def windows(self, n_times: int) -> Windows:
-        """Return consecutive windows of all recordings, without incomplete last windows.
+        """Cut all recordings into consecutive windows. Incomplete last windows are omitted.
 
         Parameters
         ----------
@@ -544,7 +580,8 @@ class SignalStore:
         Returns
         -------
         Windows
-            Windows as input of the estimators, float32 in volts. No sample is read yet.
+            Windows that can be passed to the estimators: float32 values in volts. The samples are
+            only read when the windows are used.
 
         Raises
         ------
@@ -556,7 +593,8 @@ class SignalStore:
         if longest.n_times < n_times:
             raise ValueError(
                 f"A window of {n_times} samples is longer than every recording in {self.path}. The "
-                f"longest, {longest.name}, has {longest.n_times} samples. Decrease n_times."
+                f"longest recording, {longest.name}, has {longest.n_times} samples. Decrease "
+                "n_times."
             )
         table, sfreq = self.recordings, self.sfreq
         names = [tuple(ch_names) for ch_names in table["ch_names"]]
@@ -579,33 +617,35 @@ class SignalStore:
 
     @property
     def n_labeled_windows(self) -> int:
-        """Number of labeled windows in the store, including windows that a view excludes."""
+        """Number of windows in ``windows.csv``, including windows that this view excludes."""
         return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the labels 0, 1, ... if the labels are from a recipe; otherwise empty."""
+        """Class names of the targets 0, 1, ..., if a recipe created the labels; otherwise empty."""
         corpora = self._index.settings.get("corpora", {}).values()
         return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
 
     def labeled_windows(self) -> BaseConcatDataset:
         """Return the stored labeled windows as a braindecode dataset.
 
-        The dataset has the same windows, labels, descriptions and channel positions as the dataset
-        or recipe from which the store was created, in the same order. Use it in the same way: for
-        ``fit``, the protocols of :mod:`braindecode_pars.evaluation`, ``split("split")`` or
-        ``as_sklearn``. It contains only the stored channels: EEG channels not marked as bad.
+        The windows, labels, descriptions and channel positions are those of the dataset or recipe
+        from which the store was created, in the same order, but only for the stored channels: EEG
+        channels that were not marked as bad. Use the dataset like any other dataset of windows: for
+        ``fit``, for the protocols of :mod:`braindecode_pars.evaluation`, with ``split("split")`` or
+        with ``as_sklearn``.
 
         Returns
         -------
         BaseConcatDataset of EEGWindowsDataset
-            Labeled windows in volts. They are read from the memory map on access; estimators read
-            them in batches. Subsets, and copies in other processes, share the memory map.
+            Labeled windows in volts. A window is read from the memory map when it is accessed;
+            estimators read windows in batches. Subsets of the dataset, and copies in other
+            processes, share the memory map.
 
         Raises
         ------
         ValueError
-            If the store, or this view of it, contains no labeled windows.
+            If the store, or this view of the store, contains no labeled windows.
 
         Examples
         --------
@@ -628,19 +668,21 @@ class SignalStore:
                 recording_windows.append(cutting.name_classes(windows, self.classes))
         if not recording_windows:
             raise ValueError(
-                f"{self.path} contains no labels for these recordings. Create the store from "
-                "labeled windows, or with: braindecode-pars store --labels"
+                f"{self.path} contains no labels for these recordings. Create the store again, "
+                "from a dataset of labeled windows, or with the option --labels of the command "
+                "braindecode-pars store."
             )
         return BaseConcatDataset(recording_windows)
 
     def to_zarr(self, path: str | Path) -> None:
-        """Write the store as a dataset of braindecode in Zarr format, without a network.
+        """Write the store to a folder in the Zarr format of braindecode.
 
-        The dataset consists of the labeled windows, or of the recordings if the store has no
-        labels. :meth:`create` reads it from the folder; braindecode reads it with
-        ``pull_from_hub`` if it was uploaded as ``dataset.zarr``. Samples in volts (single
-        precision), channels and their positions, descriptions, labels and window positions are
-        unchanged. The preprocessing is not written, so it is unknown when the dataset is read.
+        The folder contains a dataset of the labeled windows, or of the continuous recordings if the
+        store has no labels. Nothing is uploaded. :meth:`create` can read the folder; if you upload
+        the folder to the Hugging Face Hub as ``dataset.zarr``, braindecode can read it with
+        ``pull_from_hub``. Samples (in volts, single precision), channels and their positions,
+        descriptions, labels and window positions are the same as in the store. The preprocessing
+        is not written, so it is unknown when the dataset is read.
 
         Parameters
         ----------
@@ -654,8 +696,8 @@ class SignalStore:
         FileExistsError
             If ``path`` exists.
         ValueError
-            If recordings have different channels, which the format does not support, or if a label
-            is a string that would be read as a number or as a missing value.
+            If the recordings have different channels, which the format does not support, or if a
+            label is a string that would be read as a number or as a missing value, such as "1".
 
         Examples
         --------
@@ -670,7 +712,7 @@ class SignalStore:
         braindecode_zarr.write_zarr(dataset, Path(path).expanduser())
 
     def _raws(self) -> Iterator[tuple[StoredRecording, StoredRaw]]:
-        """Yield the recordings, and their signals as MNE objects."""
+        """Yield each recording, with its signals as an MNE Raw object."""
         for recording, i in zip(self._recordings, self._first_signal.tolist(), strict=True):
             yield recording, StoredRaw(recording, self.crops, i, self.sfreq)
 
@@ -685,7 +727,7 @@ class SignalStore:
         Raises
         ------
         ValueError
-            If samples were altered. The message contains the recordings.
+            If samples were modified after they were stored. The message names the recordings.
         """
         bar = training.ProgressBar(
             self._recordings,
@@ -700,7 +742,7 @@ class SignalStore:
                 altered.append(r.name)
         if altered:
             raise ValueError(
-                f"{self._samples.file} was altered. Recordings whose checksum does not match: "
-                f"{checks.format_list(altered, 5)}. Restore the file "
-                "from another copy of the store, or create the store again."
+                f"{self._samples.file} was modified after it was written: the samples of these "
+                f"recordings do not match their checksums: {checks.format_list(altered, 5)}. "
+                "Restore the file from another copy of the store, or create the store again."
             )

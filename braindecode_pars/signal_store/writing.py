@@ -1,6 +1,6 @@
-"""Create a store so that no stored recording is lost after a kill or on a full disk.
+"""Create a store. Recordings that were stored remain if the call is killed or the disk is full.
 
-Recordings are read, preprocessed and encoded in parallel, and are stored in their order.
+Recordings are read, preprocessed and encoded in parallel, and stored in their original order.
 """
 
 from __future__ import annotations
@@ -52,19 +52,22 @@ from braindecode_pars.windows import amplitudes, marks, preprocessing
 
 log = logging.getLogger(__name__)
 
-#: Warnings about stored recordings, by kind of problem.
+#: Warnings about stored recordings, by kind of problem. The braces are replaced with recordings and
+#: details of the problem, such as channels.
 _WARNINGS = {
-    "clipped": "Samples outside the range of int16 were clipped: {}. Pass dtype='float32' to store "
-    "them without clipping.",
-    "coarse": "The resolution of int16 is too coarse for the signal, because of large values or "
-    "drifts: {}. Apply a high-pass filter (low=), or pass dtype='float32'.",
-    "flat": "Channels are flat or clipped in more than a quarter of the recording: {}. Mark them "
-    "as bad.",
-    "amplitude": "The amplitude is implausible for EEG. {}",
-    "rows": "Excluded: {}.",
+    "clipped": "Large artifacts were clipped, because samples are stored as int16. Number of "
+    "clipped samples: {}. Pass dtype='float32' to store recordings without clipping.",
+    "coarse": "The steps of int16 are too coarse for the signal of some channels, because these "
+    "channels have large artifacts or drifts: {}. Apply a high-pass filter (argument low), or pass "
+    "dtype='float32'.",
+    "flat": "Some channels are flat or clipped for more than a quarter of the recording: {}. Mark "
+    "these channels as bad.",
+    "amplitude": "The amplitude is implausible for EEG in these recordings: {}",
+    "rows": "Some labels or signals of recordings were excluded: {}.",
 }
 
-#: Maximum proportion of the time that is spent on commits.
+#: Maximum proportion of the run time that is spent on commits. A commit writes the recordings that
+#: were added to disk, together with an index of the store that includes these recordings.
 _MAX_COMMIT_TIME = 0.05
 
 
@@ -77,15 +80,16 @@ def create(
     shares: Mapping[str, float],
     **reading: Any,
 ) -> None:
-    """Create a store, or add recordings that are not stored yet.
+    """Create a store, or add recordings that are not in the store yet.
 
-    Recordings are committed at intervals, and when an error or Ctrl-C ends the call.
+    Recordings are committed (written to disk together with the index) at intervals, and when an
+    error or Ctrl-C ends the call. See :meth:`SignalStore.create` for the arguments.
 
     Raises
     ------
     ValueError
         If no recording can be stored. If the folder is neither empty nor a store. If the store was
-        created with different arguments or from different recordings; the message contains the
+        created with different arguments or from other recordings; the message lists the
         differences.
     """
     corpora = recipe.without_left_out(corpora_of(recordings))
@@ -93,13 +97,13 @@ def create(
     options = [name for name, value in asdict(preparation).items() if value is not None]
     if corpora and options:
         raise ValueError(
-            f"Omit {', '.join(options)}, because the recipe {corpora[0].name} defines the "
-            "preprocessing of its recordings."
+            f"The preprocessing of a corpus is defined by its recipe, here {corpora[0].name}. "
+            f"Omit these arguments: {', '.join(options)}."
         )
     shares = check_shares(shares, of_corpora)
     sources = find_sources(corpora or recordings, subject)
     settings = {"dtype": dtype, **asdict(preparation), "corpora": of_corpora}
-    # After an early kill, the file of samples is empty.
+    # If an earlier call was killed early, the folder contains only an empty file of samples.
     samples = folder / SAMPLES
     begun = samples.is_file() and samples.stat().st_size == 0
     store = ResultsFolder(
@@ -110,19 +114,19 @@ def create(
         allowed_files=(SAMPLES,) if begun else (),
     )
     if store.is_ours:
-        Index.read(folder)  # refuses a file of the same name that another program wrote
+        Index.read(folder)  # raises an error if another program wrote a file with this name
     with store.opened(), _opened_samples(samples) as file:
         index = Index.read(folder) if store.is_ours else Index(settings=settings)
         if index.complete and not all(isinstance(source.origin, Path) for source in sources):
             raise ValueError(
-                f"{folder} is a complete store. Open it with SignalStore.open, or pass a new "
-                "folder."
+                f"{folder} already contains a complete store, to which recordings of a dataset "
+                "cannot be added. Open the store with SignalStore.open, or pass a new folder."
             )
         if index.recordings:
             sources = _not_stored(store, index, sources)
         else:  # no recording is stored yet, so the settings may change
             index = Index(settings=settings)
-        index.shares = shares  # samples do not depend on the proportions
+        index.shares = shares  # can be changed, because samples do not depend on the proportions
         writer, was_complete = _Writer(folder, file, index), index.complete
         writer.commit()  # an index without recordings marks the folder as a store
         try:
@@ -130,7 +134,7 @@ def create(
             index.complete = True
             writer.commit()
         except BaseException:
-            # Also on Ctrl-C: commit the added recordings, so that the next call can resume.
+            # After an error or Ctrl-C, commit the added recordings, so that the next call resumes.
             index.complete = was_complete
             with suppress(OSError):
                 writer.commit()
@@ -138,12 +142,12 @@ def create(
 
 
 def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[str, float]:
-    """Check the proportions of the corpora, and return them as floats.
+    """Check the relative proportions of the corpora in pretraining, and return them as floats.
 
     Parameters
     ----------
     shares : mapping of str to float
-        Proportion of each corpus, by name. Only the ratios matter.
+        Relative proportion of each corpus, by name.
     corpora : collection of str
         Names of the corpora in the store.
 
@@ -154,10 +158,10 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
         differ.
     """
     if shares and set(shares) != set(corpora):
-        names = ", ".join(corpora) or "no corpora of recipes"
+        names = ", ".join(corpora) or "no corpora, because it was created without recipes"
         raise ValueError(
-            f"shares must contain every corpus of the store ({names}), got "
-            f"{', '.join(map(str, shares))}."
+            f"shares must contain a proportion for each corpus in the store ({names}), and no "
+            f"other names. Got: {', '.join(map(str, shares))}."
         )
     for name, share in shares.items():
         checks.positive().check(f"shares[{name!r}]", share)
@@ -165,17 +169,17 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
 
 
 def check_not_truncated(folder: Path, index: Index) -> None:
-    """Check that the file of samples is not shorter than recorded in the index."""
+    """Check that the file of samples is at least as long as the index states."""
     n_bytes = (folder / SAMPLES).stat().st_size
     if n_bytes < index.n_bytes:
         raise ValueError(
-            f"{folder / SAMPLES} is truncated to {n_bytes} of {index.n_bytes} bytes. "
-            "Restore it from another copy of the store, or create the store again."
+            f"{folder / SAMPLES} is truncated: it has {n_bytes} of {index.n_bytes} bytes. Restore "
+            "the file from another copy of the store, or create the store again."
         )
 
 
 class _Writer:
-    """Append recordings to the file of samples, the table of windows, and the index.
+    """Append recordings to the three files of a store: samples, table of windows, and index.
 
     The table of windows is created when the first recording with labels is added.
 
@@ -184,10 +188,11 @@ class _Writer:
     folder : Path
         Folder of the store.
     file : FileIO
-        File of samples, locked.
+        Open file of samples. No other process may write to it.
     index : Index
-        Index of the recordings in the file. Bytes and table rows after these recordings, which a
-        killed call may have left, are removed or overwritten.
+        Index of the recordings that the store already contains. If an earlier call was killed,
+        ``samples.bin`` and ``windows.csv`` may contain data after these recordings; such data are
+        removed or overwritten.
     """
 
     def __init__(self, folder: Path, file: FileIO, index: Index):
@@ -208,11 +213,12 @@ class _Writer:
         Raises
         ------
         ValueError
-            If the type of the labels differs from the type in earlier recordings.
+            If the labels have a different type than the labels of earlier recordings, such as
+            strings instead of integers.
         """
         n_bytes, added = self.n_bytes, []
         for piece in pieces:
-            # An unbuffered write may be partial.
+            # One call of write may write only a part of the samples.
             unwritten = piece.stored.reshape(-1).view(np.uint8).data
             while unwritten:
                 unwritten = unwritten[self.file.write(unwritten) :]
@@ -225,9 +231,10 @@ class _Writer:
         if len(kinds) > 1:
             raise ValueError(
                 f"The labels of {next(iter(tables))} and of earlier recordings have different "
-                f"types ({', '.join(sorted(map(str, kinds)))}). Use one type in all recordings."
+                f"types ({', '.join(sorted(map(str, kinds)))}). Use labels of the same type in all "
+                "recordings."
             )
-        if labels and self.index.sfreq is not None:  # set by the first recording
+        if labels and self.index.sfreq is not None:  # sfreq is known after the first recording
             self.kind = kinds.pop()
             self.n_windows += len(labels)
             self.table += b"" if self.table else COLUMNS
@@ -235,14 +242,14 @@ class _Writer:
                 self.table += rows_of_labels(name, table, source.description, self.index.sfreq)
         self.index.recordings += added
         self.n_bytes = n_bytes
-        # Commit if the last commit was long ago compared with the duration of a commit.
+        # Commit if the time since the last commit is long compared with the duration of a commit.
         if self._cost < _MAX_COMMIT_TIME * (time.monotonic() - self._committed_at):
             self.commit()
 
     def commit(self) -> None:
-        """Write all added recordings to disk: first the samples, then the index."""
+        """Write all added recordings to disk: samples and table of windows, then the index."""
         start = time.monotonic()
-        self.file.truncate(self.n_bytes)  # without bytes left by a kill or on a full disk
+        self.file.truncate(self.n_bytes)  # remove incomplete recordings of a failed call
         os.fsync(self.file.fileno())
         if self.table:
             table = bytes(self.table)
@@ -270,11 +277,11 @@ def _store(
     Parameters
     ----------
     writer : _Writer
-        Writer of the store.
+        Object that writes the files of the store.
     sources : list of Source
         Recordings to read.
     preparation : StoredForm
-        Preprocessing of the recordings.
+        Preprocessing that is applied to each recording.
     n_jobs, on_error, verbose
         See :meth:`SignalStore.create`.
     """
@@ -290,7 +297,7 @@ def _store(
             disable=not verbose,
         )
         for source, pieces in bar:
-            index.skipped.pop(source.name, None)  # recorded by an earlier call
+            index.skipped.pop(source.name, None)  # an earlier call may have skipped the recording
             usable = []
             for piece in (_checked(piece, index) for piece in pieces):
                 if isinstance(piece, Encoded):
@@ -298,9 +305,9 @@ def _store(
                     continue
                 if on_error == "raise" and not piece.always_skip:
                     raise ValueError(
-                        f"{piece.label} cannot be stored: {piece.reason} Pass "
-                        "on_error='warn' to skip such recordings. The same call resumes after the "
-                        "last stored recording."
+                        f"{piece.label} cannot be stored: {piece.reason} To skip recordings that "
+                        "cannot be stored, pass on_error='warn'. Recordings that were already "
+                        "stored remain; the same call resumes after the last of them."
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
@@ -315,36 +322,38 @@ def _store(
         findings.warn(Finding("skipped_recordings", values))
     if not index.recordings:
         raise ValueError(
-            f"None of {len(sources)} recordings could be stored. The warning before this error "
-            "contains the reasons."
+            f"No recording could be stored (number of recordings: {len(sources)}). The warning "
+            "before this error contains the reasons."
         )
 
 
 def _checked(piece: Encoded | Unusable, index: Index) -> Encoded | Unusable:
-    """Return the recording, or Unusable if its sampling rate differs from earlier recordings."""
+    """Return ``piece``, or Unusable if its sampling rate differs from earlier recordings."""
     if isinstance(piece, Unusable):
         return piece
     index.sfreq = piece.sfreq if index.sfreq is None else index.sfreq
     if checks.is_same_rate(piece.sfreq, index.sfreq):
         return piece
     reason = (
-        f"its sampling rate is {piece.sfreq:g} Hz, but earlier recordings have {index.sfreq:g} Hz. "
-        "Pass sfreq= to resample all recordings."
+        f"its sampling rate is {piece.sfreq:g} Hz, but the sampling rate of earlier recordings is "
+        f"{index.sfreq:g} Hz. To resample all recordings, create a new store with the argument "
+        "sfreq."
     )
     return Unusable(piece.recording.name, piece.label, reason)
 
 
 def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
-    """Warn about problems of the signals, once for each kind, and log excluded channels."""
+    """Issue one warning for each kind of signal problem, and log the excluded channels."""
     if left_out := dict.fromkeys(name for piece in pieces for name in piece.left_out):
         severity = logging.WARNING if verbose else logging.INFO
         excluded = checks.format_list([*left_out])
-        log.log(severity, "Excluded channels (not EEG, bad, or not in channels=): %s.", excluded)
+        text = "Excluded channels (not EEG, marked as bad, or not in the argument channels): %s."
+        log.log(severity, text, excluded)
     for kind, template in _WARNINGS.items():
         texts = [f"{p.label} ({p.problems[kind]})" for p in pieces if kind in p.problems]
         if texts:
             checks.warn_user(template.format(checks.format_list(texts, 20)))
-    # A recording with an implausible amplitude is reported separately.
+    # Recordings with an implausible amplitude were already reported above.
     log_amplitudes = {p.label: p.log_amplitude for p in pieces if "amplitude" not in p.problems}
     outliers = amplitudes.find_outlier_recordings(pd.Series(log_amplitudes, dtype=float))
     if len(outliers):
@@ -352,20 +361,23 @@ def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
 
 
 def _warn_of_channels(index: Index, preparation: StoredForm) -> None:
-    """Warn about unusual channels in an average reference, and about channels that are missing."""
+    """Warn about unusual channels in an average reference, and about missing channels.
+
+    A requested channel is missing if no stored recording contains it.
+    """
     names = [recording.ch_names for recording in index.recordings]
     steps = preprocessing.agreed([recording.known_preprocessing for recording in index.recordings])
     preprocessing.warn_of_average(steps.reference, [*dict.fromkeys(chain.from_iterable(names))])
     missing = set(preparation.channels or ()).intersection(*map(preparation.missing, names))
     if missing:
         checks.warn_user(
-            f"channels= contains {', '.join(sorted(missing))}, but no stored recording has a good "
-            "EEG channel of this name. Correct the names."
+            "No stored recording contains these channels of the argument channels, or they are "
+            f"marked as bad: {', '.join(sorted(missing))}. Check the names of the channels."
         )
 
 
 def _opened_samples(samples: Path) -> FileIO:
-    """Open the file of samples for writing, and create it if it does not exist."""
+    """Open the file of samples for writing. The file is created if it does not exist."""
     samples.open("ab").close()
     return open(samples, "r+b", buffering=0)
 
@@ -375,54 +387,60 @@ def _not_default(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _not_stored(store: ResultsFolder, index: Index, sources: list[Source]) -> list[Source]:
-    """Return the recordings that are not stored yet, after checking the stored recordings."""
+    """Return the recordings that are not in the store yet.
+
+    Before that, check that settings and recordings of the store are the same as in this call.
+    """
     store.check_settings(_not_default(index.settings))
     # Segments between gaps have names such as "night.edf#2".
     stored = {re.sub(r"#\d+$", "", recording.name): recording for recording in index.recordings}
     names = {source.name for source in sources}
     if foreign := [name for name in stored if name not in names]:
         raise ValueError(
-            f"{store.path} contains recordings that were not passed, such as {foreign[0]}. Pass a "
-            "new folder."
+            f"The store {store.path} contains recordings that are not in the argument recordings "
+            f"of this call, such as {foreign[0]}. Pass a new folder, or the same recordings as "
+            "before."
         )
     for source in sources:
         earlier = stored.get(source.name)
         if earlier and (earlier.source, earlier.description) != (source.state, source.description):
             raise ValueError(
                 f"{source.label} has changed since it was stored in {store.path}. Create a new "
-                "store."
+                "store in another folder."
             )
     return [source for source in sources if source.name not in stored]
 
 
 # Reading and encoding -----------------------------------------------------------------------------
 
-#: Number of samples of the excerpts whose amplitude is checked.
+#: Length in samples of the excerpts in which the amplitude of a recording is checked.
 _CROP = 3000
 
 
 class Encoded(NamedTuple):
-    """Encoded recording, or segment of a recording between gaps; ``first_sample`` is not set yet.
+    """Recording, or segment of a recording between gaps, that is ready to be stored.
 
     Attributes
     ----------
     recording : StoredRecording
-        Entry in the index.
+        Entry of the recording in the index. Its attribute ``first_sample`` is set later, when the
+        samples are written.
     stored : ndarray, shape (n_chans, n_times)
-        Numbers to store.
+        Samples, converted to the numbers that are stored.
     sfreq : float
         Sampling rate in Hz.
     labels : DataFrame | None
         Labeled windows of the recording.
     label : str
-        Name in messages.
+        Name of the recording in messages.
     left_out : list of str
         Names of channels that are not stored.
     problems : dict of str to str
-        Details of each problem, by its kind ("clipped", "coarse", "flat", "amplitude" or "rows").
+        Details of each problem, by kind of problem ("clipped", "coarse", "flat", "amplitude" or
+        "rows").
     log_amplitude : float
-        Decimal logarithm of the median absolute deviation, to compare recordings. NaN for a flat
-        recording.
+        Decimal logarithm of the amplitude (median absolute deviation), to find outliers among the
+        recordings. NaN for a flat recording.
     """
 
     recording: StoredRecording
@@ -441,9 +459,9 @@ class Unusable(NamedTuple):
     Attributes
     ----------
     name, label : str
-        Name in the store, and name in messages.
+        Name of the recording in the store, and name in messages.
     reason : str
-        Reason for the message.
+        Reason why the recording cannot be stored, for messages.
     always_skip : bool
         Whether the recording is skipped even with ``on_error="raise"``.
     """
@@ -457,10 +475,10 @@ class Unusable(NamedTuple):
 def read_all(
     sources: list[Source], preparation: StoredForm, dtype: str, n_jobs: int
 ) -> Generator[list[Encoded | Unusable], None, None]:
-    """Yield a list of segments for each source, in the order of the sources."""
-    # With the default of max_nbytes, joblib writes large arrays to temporary files.
+    """Read and encode recordings in parallel; yield one list of segments per source, in order."""
+    # With the default value of max_nbytes, joblib would write large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
-    # joblib reads ahead of the consumer; small chunks limit the memory.
+    # joblib reads recordings before they are needed. Small chunks limit the memory.
     chunk_size = 8 * joblib.effective_n_jobs(n_jobs)
     for first in range(0, len(sources), chunk_size):
         chunk = sources[first : first + chunk_size]
@@ -480,11 +498,11 @@ def _read(source: Source, preparation: StoredForm, dtype: str) -> list[Encoded |
             raw, labels = source.open()
         pieces = cutting.split_at_gaps(raw)
         if not pieces:
-            raise ValueError("it has no samples.")
+            raise ValueError("the recording has no samples.")
         tables: Sequence[pd.DataFrame | None] = [None] * len(pieces)
         if labels is not None:
             tables = labels_of_segments(labels, marks.continuous_segments(raw), raw.info["sfreq"])
-    except Exception as error:  # readers raise many types; the caller adds the recording
+    except Exception as error:  # readers of files raise errors of many types
         return [_unusable(source, source.name, error)]
     for omission in omissions:
         cutting.record_excluded(*omission[:4], is_requested=omission.is_requested)
@@ -524,7 +542,7 @@ def _encoded(
     positions = {}
     if labels is not None:
         labels = resampled_labels(labels, piece.info["sfreq"], sfreq, n_times)
-        # MNE uses NaN or zeros for a position that is not set.
+        # In MNE, the coordinates of an unknown position are NaN or zeros.
         locations = {ch["ch_name"]: ch["loc"][:3] for ch in piece.info["chs"]}
         positions = {
             ch: location.tolist()
@@ -537,7 +555,7 @@ def _encoded(
         ch_names=ch_names,
         n_times=n_times,
         first_sample=0,
-        # Floats with as few digits as possible, for a short index
+        # Write float32 values with as few digits as possible, for a short index.
         scale=[float(str(value)) for value in scale],
         offset=[float(str(value)) for value in offset],
         checksum=files.checksum_of(stored),
@@ -546,13 +564,13 @@ def _encoded(
         positions=positions,
         preprocessing=applied.known(),
     )
-    # Amplitude of equidistant excerpts of the recording
+    # Compute the amplitude in equidistant excerpts of the recording.
     length = min(_CROP, n_times)
     numbers = amplitudes.evenly_spaced(n_times // length, amplitudes.N_WINDOWS)
     excerpts = [signals[:, i * length : (i + 1) * length] for i in numbers]
     deviations = np.concatenate([median_abs_deviation(excerpt, axis=1) for excerpt in excerpts])
     amplitude = np.median(deviations[deviations > 0]) if deviations.any() else np.nan
-    # The samples of a file are in volts.
+    # Samples of files are in volts; the unit of a recording in memory is in its preprocessing.
     volts_to_unit = 1.0 if isinstance(source.origin, Path) else applied.scale
     problem = amplitudes.amplitude_problem(excerpts, volts_to_unit)
     details = dict(

@@ -2,11 +2,13 @@
 What do the pretext tasks predict, and which is best?
 =====================================================
 
-They predict time shifts (PARS), samples (MAE) or positions (MP3, DropPos). After seconds of
-pretraining, none of the five is best: the ranges of linear probes on held-out subjects overlap, no
-task scores higher than a random encoder, and log band power scores far higher. All have the same
-encoder, windows, steps and seeds. This demonstrates a fair comparison, but is far too little to
-rank the tasks.
+A pretext task is a task without labels, with which an encoder is pretrained. The encoder predicts
+time shifts between patches of the signal (PARS), samples (MAE), or positions of patches (MP3 and
+DropPos); Joint combines PARS and MAE. After seconds of pretraining, none of these five tasks is
+best: the scores of linear classifiers on held-out subjects overlap between tasks, no pretrained
+encoder scores higher than a random encoder, and log band power scores far higher. For a fair
+comparison, all tasks have the same encoder, windows, number of steps and seeds. However, a page
+that runs in seconds cannot rank the tasks.
 
 :bdg-info:`simulated` :bdg-secondary:`40 s`
 """
@@ -15,8 +17,9 @@ rank the tasks.
 # Inputs and targets of the pretext tasks
 # ---------------------------------------
 #
-# The figure shows four pretext tasks on one window, one row per task. The encoder receives blue
-# patches with their position and orange patches without it. It does not receive the gray parts.
+# The figure shows four pretext tasks on the same window, one row per task. The label on the left
+# states what is predicted. The encoder receives blue patches with their position, and orange
+# patches without their position. It does not receive the gray parts of the signal.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -81,24 +84,25 @@ axes[-1].set_xlabel("seconds")
 plt.show()
 
 # %%
-# Each pretext task has a chance-level loss, the loss of a prediction that does not use the signal:
+# Each pretext task has a chance-level loss: the loss of the best prediction that does not use the
+# signal.
 #
-# * :class:`~braindecode_pars.pretext.PARS` predicts the time shift between any two patches without
-#   a position. The chance-level loss is the mean squared error of predicting zero.
+# * :class:`~braindecode_pars.pretext.PARS` predicts the time shift between each pair of patches
+#   without a position. The chance-level loss is the mean squared error of predicting zero.
 # * :class:`~braindecode_pars.pretext.MAE` removes half of the patches and predicts the samples of
-#   all patches. The chance-level loss is the error of predicting zero: the variance of a normalized
-#   signal, one.
+#   all patches. The chance-level loss is the mean squared error of predicting zero, which is the
+#   variance of the normalized signal: 1.
 # * :class:`~braindecode_pars.pretext.MP3` receives no positions and predicts the position of every
-#   patch. Patches attend to only half of the patches. The chance-level loss is log 30, for 30
-#   positions.
-# * :class:`~braindecode_pars.pretext.DropPos` removes half of the patches and predicts the position
-#   of most remaining patches. The chance-level loss is log 26: 30 positions without the 4 visible
-#   ones.
-# * :class:`~braindecode_pars.pretext.Joint` is the sum of the relative losses of PARS and MAE here.
-#   Its chance level is two.
+#   patch. In the attention layers, only half of the patches can be attended to. The chance-level
+#   loss is log 30, because there are 30 positions.
+# * :class:`~braindecode_pars.pretext.DropPos` removes half of the patches, and predicts the
+#   positions of most of the remaining patches. The chance-level loss is log 26, because 26 of the
+#   30 positions remain possible: the positions of 4 patches are known.
+# * :class:`~braindecode_pars.pretext.Joint` trains several pretext tasks on one encoder. Here, its
+#   loss is the sum of the relative losses of PARS and MAE, so the chance-level loss is 2.
 #
-# Two further pretext tasks are not shown. :class:`~braindecode_pars.pretext.SpectralMAE` is MAE
-# with the log power spectrum of the removed patches as the target.
+# Two further pretext tasks are not shown. :class:`~braindecode_pars.pretext.SpectralMAE` is like
+# MAE, but predicts the log power spectrum of the removed patches.
 # :class:`~braindecode_pars.pretext.SignalFeatures` predicts hand-crafted features of the window.
 
 print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
@@ -107,8 +111,9 @@ print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
 # Relative training loss
 # ----------------------
 #
-# The losses have different units, so each is divided by its chance-level loss. Each line is one
-# seed. With the same seed, all pretext tasks start from the same encoder weights.
+# The losses of the pretext tasks have different units, so each loss is divided by the chance-level
+# loss of its task: 1 is the chance level, and lower is better. Each line is one random seed. With
+# the same seed, all pretext tasks start from the same encoder weights.
 
 embedders, histories = {}, []
 for seed in range(3):
@@ -130,19 +135,20 @@ plotting.training_curves(history[[*columns, "method", "seed"]])
 plt.show()
 
 # %%
-# Only the losses of MAE and of the sum of PARS and MAE decrease clearly below the chance level.
-# However, the dashed line, the loss of MAE on removed patches, stays near the chance level, so MAE
-# only copies the visible patches. PARS and MP3 are close to the chance level. DropPos is near 1.04,
-# which is log 30 / log 26, the loss of a uniform prediction over all 30 positions, including the
-# four visible ones.
+# Only the losses of MAE and of Joint, the sum of PARS and MAE, decrease clearly below the chance
+# level. However, the dashed line, which is the loss of MAE on removed patches only, stays near the
+# chance level, so MAE only copies the visible patches. The losses of PARS and MP3 are close to the
+# chance level. The loss of DropPos is near 1.04, which is log 30 / log 26: DropPos predicts all 30
+# positions with the same probability, including the four known positions.
 #
 # A linear probe on held-out subjects
 # -----------------------------------
 #
-# Each encoder is frozen. A logistic regression on its features is trained on five subjects and
-# predicts the stages of the sixth, for each of the six subjects. None of them was used for
-# pretraining. Cohen's kappa is computed over all windows. The baselines are a random encoder and
-# log band power.
+# The encoders are now frozen (not trained any further). For each of six subjects that were not used
+# for pretraining, a linear probe (here, a logistic regression on the features of the encoder) is
+# trained on the other five subjects, and predicts the sleep stages of this subject. Cohen's kappa
+# is computed over the windows of all six subjects. The baselines are an encoder with random weights
+# and log band power.
 
 X, y, groups = as_sklearn(labeled)
 
@@ -171,12 +177,14 @@ ax.set_xlabel("Cohen's kappa")
 plt.show()
 
 # %%
-# These results do not rank the pretext tasks. On average, no pretrained encoder scores higher than
-# the random encoder. By default, a token contains the power spectrum of its patch, so features of a
-# random encoder already distinguish the stages; seconds of pretraining do not improve them. The
-# ranges of the tasks overlap, and they are over three seeds on the same six subjects. The loss does
-# not rank the tasks either: MAE has the lowest loss, by copying, and the lowest kappa. Log band
-# power scores far higher, because the simulated stages are defined by frequency bands.
+# These results do not rank the pretext tasks. The mean score of each pretrained encoder is at most
+# that of the random encoder. The reason is that, by default, a token (input of the encoder)
+# contains the power spectrum of its patch. Features of a random encoder therefore already
+# distinguish the sleep stages, and seconds of pretraining do not improve the features. The scores
+# of the tasks overlap, although they are only from three seeds and the same six subjects. The
+# relative loss does not rank the tasks either: MAE has the lowest loss, because it copies visible
+# patches, but one of the lowest scores. Log band power scores far higher, because the simulated
+# stages are defined by frequency bands.
 #
 # See :doc:`/results/index` for more subjects, longer training and fine-tuning.
 

@@ -2,9 +2,10 @@
 What has an encoder learned if its loss is below the chance level?
 ==================================================================
 
-In these simulated nights (relative loss .81), mostly slow drifts of the signal: without drifts, the
-relative loss is .97. On white noise, overlapping patches alone decrease the relative loss to .78.
-All signals are simulated, so that their content is known.
+In these simulated nights, to a large part slow drifts of the signal. On held-out subjects, the
+relative loss (pretraining loss divided by the chance-level loss) is .75; if drifts are removed from
+the signals, it is .92. On white noise, from which nothing can be learned, overlapping patches alone
+decrease the relative loss to .78. All signals are simulated, so that their content is known.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 """
@@ -13,8 +14,10 @@ All signals are simulated, so that their content is known.
 # Predicted shifts on held-out subjects
 # -------------------------------------
 #
-# Five subjects are used for pretraining, and three are held out. Patches have two seconds and half
-# of them keep their position, so that the loss decreases within seconds of training.
+# The pretext task is PARS: the encoder receives patches of a window, and predicts the time shift
+# between patches whose position is hidden (:doc:`plot_recording_to_tokens`). Five subjects are used
+# for pretraining, and three are held out. So that the loss decreases within seconds of training,
+# patches are two seconds long, and half of them keep their position.
 
 import matplotlib.pyplot as plt
 import mne
@@ -56,8 +59,8 @@ def predict(task, x):
 
 
 # %%
-# The figure shows the window with the median loss, with patches sorted by time. The predictions
-# stay close to zero.
+# The figure shows predicted and true shifts for the held-out window with the median loss, with
+# patches sorted by time. All predictions are close to zero.
 
 prediction, target, error = predict(task, signals(held_out))
 window = error.argsort()[len(error) // 2]
@@ -71,23 +74,26 @@ plt.show()
 # ---------------------------------
 #
 # The simulated recordings contain slow drifts, like real recordings without a high-pass filter. The
-# encoder is tested without frequencies below 0.3 Hz, which the paper filters out, and with only
-# these frequencies.
+# same encoder is now tested on three versions of the held-out windows: unfiltered, without
+# frequencies below 0.3 Hz (which are removed in the paper), and with only these frequencies.
 
 bands = {"all": (None, None), "without drifts": (0.3, None), "drifts": (None, 0.3)}
 for name, band in bands.items():
     print(f"{name}: relative loss {predict(task, signals(held_out, *band))[2].mean():.2f}")
 
 # %%
-# With drifts only, more than half of the improvement over the chance level remains; without drifts,
-# little. Therefore, filter before pretraining, as the corpus loaders and ``braindecode-pars store
-# --low 0.3`` do.
+# The improvement over the chance level is 1 minus the relative loss. With drifts only, about half
+# of this improvement remains; without drifts, a third remains. Therefore, remove drifts with a
+# high-pass filter before pretraining, as the loaders of public corpora and the command
+# ``braindecode-pars store --low 0.3`` do.
 #
 # The overlap shortcut
 # --------------------
 #
-# White noise has no temporal structure, but overlapping patches share samples, which indicates
-# their shift. The control has two patches that cannot overlap.
+# White noise has no temporal structure, so time shifts should not be predictable. However, patches
+# that overlap share samples, from which their shift can be determined. To show this, PARS is
+# trained on white noise with overlapping patches and, as a control, with two patches that cannot
+# overlap.
 
 
 def train_on_noise(n_steps=250, **sampling):
@@ -118,16 +124,20 @@ axes[0].legend()
 plt.show()
 
 # %%
-# With overlap, the loss on noise is well below the chance level. Shifts longer than a patch (a
-# third of the window) are predicted in part, because patches in between connect two patches that do
-# not overlap. Without overlap, the loss is at the chance level. For a control, pretrain with
-# ``pretext_params={"overlap": False}``.
+# The figure shows predicted against true shifts, in units of the window length. With overlap, the
+# loss on noise is well below the chance level. Even some shifts longer than a patch (a third of the
+# window) are partly predicted, because other patches lie between two patches that do not overlap,
+# and overlap with both. Without overlap, the loss is at the chance level. As a control in your own
+# pretraining, use ``pretext_params={"overlap": False}``.
 #
-# Embeddings by stage
-# -------------------
+# Features by sleep stage
+# -----------------------
 #
-# The figure shows windows of the held-out subjects by stage, by subject, and by stage for a random
-# encoder. A linear probe trained on two subjects then predicts the stages of the third.
+# Each point of the next figure is a window of a held-out subject: the first two principal
+# components of the features. Left: pretrained encoder, colored by sleep stage. Middle: the same
+# points, colored by subject. Right: an encoder with random weights, colored by sleep stage. The
+# numbers printed below are scores of linear probes (linear classifiers on the features): each
+# held-out subject is predicted by a probe that was trained on the other two.
 
 X, y, groups = as_sklearn(BaseConcatDataset(held_out))
 stages = np.array(datasets.simulated.STAGES)[y]
@@ -152,15 +162,19 @@ for name, encoder in encoders.items():
     print(f"{name}: balanced accuracy {scores.mean():.2f} ± {scores.std():.2f}")
 
 # %%
-# There are no clusters. The linear probe on the pretrained encoder scores well above the chance
-# level (0.20), but so does the random encoder, whose tokens also contain the power spectrum.
-# Drifts, which were learned, are hardly related to stages.
+# The features do not form clusters. With features of the pretrained encoder, the linear probe
+# scores well above the chance level (0.20), but so does the probe on the random encoder: the input
+# of both encoders (tokens) contains the power spectrum of the signal. The drifts, which the
+# pretrained encoder has learned to use, are hardly related to sleep stages.
 #
 # Attention on the scalp
 # ----------------------
 #
-# A query of the classifier attends to channels. In this simulation, closed eyes add a 10 Hz rhythm
-# to six posterior channels of sixteen. The code trains from scratch with three seeds.
+# To classify a window, the network combines the features of its channels with attention: a learned
+# query assigns a weight to each channel. The following code simulates open and closed eyes: with
+# closed eyes, a 10 Hz rhythm is added to six posterior channels of sixteen. Networks are then
+# trained from scratch to distinguish both states, with three random seeds. The maps show the mean
+# attention weights.
 
 montage = mne.channels.make_standard_montage("biosemi16")
 info = mne.create_info(montage.ch_names, 100, "eeg").set_montage(montage)
@@ -189,7 +203,9 @@ for ax, of_channels, state in zip(axes, weights, ("closed", "open"), strict=True
 plt.show()
 
 # %%
-# Uniform attention would be 6/16 = 0.38. With closed eyes, most attention is on the channels with
-# the rhythm. This model has no electrode positions, so it identifies the channels by their signal.
+# The printed numbers are the sums of the weights of the six posterior channels. If all sixteen
+# channels had the same weight, the sum would be 6/16 = 0.38, as with open eyes. With closed eyes,
+# most of the attention is on the channels with the rhythm. The network does not receive electrode
+# positions, so it must have identified these channels by their signals.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/inside_the_model.png"

@@ -2,10 +2,10 @@
 What are the input and the target of PARS?
 ==========================================
 
-The input is 40 patches of one second from one channel. Eight of them have a start time; for the
-other 32, PARS predicts the time shift between all pairs. Without using the signal, the best
-prediction has an error of 11.7 seconds (root mean square). This page follows 30 seconds of one
-channel, without training.
+The input is 40 patches of one second, cut from one channel. PARS receives the start times of eight
+patches. For the other 32 patches, it predicts the time shift between the two patches of each pair.
+The best prediction that does not use the signal has an error of 11.7 seconds (root mean square).
+This page shows each step for 30 seconds of one channel. No model is trained.
 
 :bdg-success:`real recordings` :bdg-secondary:`10 s`
 
@@ -16,8 +16,8 @@ The recordings are bundled with the package (Zyma et al. 2019; ODC-BY 1.0).
 # From recording to window
 # ------------------------
 #
-# The bundled dataset is filtered and has a sampling rate of 128 Hz. Here, it is cut into windows of
-# 30 seconds.
+# The recordings of the bundled dataset are filtered and have a sampling rate of 128 Hz. Here, they
+# are cut into windows of 30 seconds.
 
 import matplotlib.pyplot as plt
 import torch
@@ -36,9 +36,10 @@ print(f"{len(windows_ds)} windows of shape {window.shape}")
 # From window to one channel
 # --------------------------
 #
-# In pretraining, a crop has **one** channel, so any montage can be used. The channel is drawn at
-# random. This page uses P3, which has bursts of alpha. Instance normalization subtracts the mean
-# and scales the variance to one, so the unit of the recording has no effect.
+# PARS is pretrained on crops (random excerpts) of **one** randomly drawn channel, so recordings can
+# have any montage. This page uses channel P3, which contains bursts of alpha. Instance
+# normalization subtracts the mean of the crop and scales its variance to one, so the unit of the
+# recording has no effect.
 
 sfreq = patch_size = 128
 volts = torch.as_tensor(window[windows_ds.datasets[0].raw.ch_names.index("P3")])[None]
@@ -50,8 +51,10 @@ print("same result in microvolts:", torch.allclose(x, instance_norm(1e6 * volts)
 # From channel to patches
 # -----------------------
 #
-# PARS cuts 40 patches of one second. Each start time is drawn independently, so patches overlap and
-# leave gaps. Eight patches keep their position, and the other 32 lose it. (This encoder is small.)
+# PARS cuts 40 patches of one second. Each start time is drawn independently, so some patches
+# overlap, and there are gaps between others. Eight patches keep their position (start time), and
+# the positions of the other 32 patches are hidden. (The encoder on this page is smaller than in the
+# paper.)
 
 torch.manual_seed(0)
 encoder = PatchEncoder(patch_size, embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128)
@@ -75,15 +78,15 @@ for start, known in sorted(zip(seconds, is_known, strict=True)):
         top.axvspan(start, start + 1, color=COLORS[0], alpha=0.15, lw=0)
 top.set(ylabel="P3, standard deviations", xlim=(0, n_times / sfreq))
 bottom.set(xlabel="seconds", ylabel="patches", yticks=[], ylim=(-len(row_ends), 0.2))
-bottom.set_title("blue: position known, orange: position lost", fontsize="medium")
+bottom.set_title("blue: position known, orange: position hidden", fontsize="medium")
 # sphinx_gallery_alt = "Thirty seconds of one channel; below it 40 patches, eight of them with a"
 # sphinx_gallery_alt = "known position"
 plt.show()
 
 # %%
-# The next figure shows the input of the model: 40 patches without order, eight with a start time
-# (blue). Several other patches contain alpha, but the waveforms alone do not indicate which patch
-# was first.
+# The next figure shows the input of the model: 40 patches in random order, eight of them with a
+# start time (blue). Several orange patches contain alpha, but from the waveforms alone, it is not
+# clear which of these patches was first.
 
 patches = extract_patches(x, starts, patch_size)  # (1, 40, 128)
 fig, axes = plt.subplots(5, 8, figsize=(10, 4.6), sharey=True, layout="constrained")
@@ -99,12 +102,14 @@ plt.show()
 # From patches to tokens
 # ----------------------
 #
-# One linear layer maps the 128 samples of a patch to a token. A token does not contain the time of
-# its patch, so a sinusoidal embedding of the start time is added. Start times are real numbers in
-# units of one patch. Fine-tuning uses the same embedding for patches at 0, 1, 2, ... seconds. Left:
-# the sine entries of the embedding, from -1 (dark) to 1. The upper entries change within seconds,
-# the lower ones hardly change. Right: cosine similarity to the embedding of 10 seconds, which is
-# highest for nearby times.
+# One linear layer maps the 128 samples of a patch to a token, a vector of 64 numbers. A token does
+# not contain the time of the patch, so a sinusoidal embedding of the start time is added. Start
+# times are real numbers, in units of the patch length. In fine-tuning, patches start at 0, 1, 2,
+# ... seconds, and the same embedding is used.
+#
+# Left: the sine entries of the embedding (rows) against the start time, from -1 (dark) to 1. The
+# upper entries change within seconds, and the lower entries hardly change. Right: cosine similarity
+# between the embeddings of each start time and of 10 seconds. It is highest for nearby times.
 
 tokens = encoder.tokenize(patches)  # (1, 40, 64)
 times = torch.arange(0, 29, 0.05)
@@ -121,9 +126,10 @@ right.set(xlabel="start of the patch, seconds", ylabel="cosine similarity to 10 
 plt.show()
 
 # %%
-# The mask token, a learnable vector, is added to all tokens without a position. Patches are drawn
-# in random order, so the first 32 are a random choice. After the encoder, the decoder compares all
-# pairs of these 32 patches. The code does this step by step, and then in one call:
+# If the position of a patch is hidden, the mask token, a learnable vector, is added instead of the
+# embedding. These are the first 32 patches, which is a random choice, because the patches are in
+# random order. The encoder processes all 40 tokens, and the decoder then predicts the time shift of
+# each pair of the 32 patches. The code does this step by step, and then in one call:
 
 positions = sinusoidal_positions(starts[:, task.n_masked :] / patch_size, encoder.embed_dim)
 masked = task.mask_token.expand(1, task.n_masked, -1)
@@ -136,9 +142,11 @@ print("same prediction:", torch.allclose(step_by_step, in_one_call, atol=1e-5))
 # Target: the time shift between two patches
 # ------------------------------------------
 #
-# The target of patches j and k is their shift, :math:`\theta_{jk} = (t_j - t_k) / T`, in units of
-# the window length. Left: patches in the order of the draw. Middle: the same patches sorted by
-# time. Right: the shifts of 2000 draws; small shifts are the most frequent.
+# The target of two patches j and k is their time shift, :math:`\theta_{jk} = (t_j - t_k) / T`,
+# where :math:`t_j` is the start time of patch j and :math:`T` the window length. Left: the shifts
+# of all pairs, with patches in the random order in which they were drawn. Middle: the same shifts,
+# with patches sorted by time. Right: histogram of the shifts if patches are drawn 2000 times. Small
+# shifts are the most frequent.
 
 target = relative_shifts(starts[:, : task.n_masked], n_times)[0].numpy()
 by_time = starts[0, : task.n_masked].argsort().numpy()
@@ -162,9 +170,10 @@ plt.show()
 # Chance level
 # ------------
 #
-# Without using the signal, the best prediction is zero for every pair. ``chance_loss`` computes the
-# mean squared error of this prediction from a formula, and the 2000 draws agree with it. Random
-# positions double the error. A randomly initialized model is slightly worse than predicting zero.
+# The best prediction that does not use the signal is zero for every pair. ``chance_loss`` computes
+# the mean squared error of this prediction from a formula; the mean over the 2000 draws is almost
+# the same. If random positions are predicted instead of zeros, the error is twice as large. The
+# predictions of a randomly initialized model are slightly worse than zeros.
 
 chance = task.chance_loss()
 at_random = (shifts - shifts.roll(1, 0)).square().mean()
@@ -176,8 +185,9 @@ print(f"randomly initialized model {random_init:.4f}")
 print(f"pairs of patches that share samples: {100 * proportion:.1f} %")
 
 # %%
-# To predict better than the chance level, the model needs features that change slowly over half a
-# minute, or a shortcut: overlapping patches share samples and can be matched. The effect of this
-# shortcut is measured in :ref:`sphx_glr_auto_examples_inside_plot_inside_the_model.py`.
+# To predict better than the chance level, the model can use properties of the signal that change
+# slowly over half a minute. It can also use a shortcut: overlapping patches share samples, so they
+# can be matched. The effect of this shortcut is measured in
+# :ref:`sphx_glr_auto_examples_inside_plot_inside_the_model.py`.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/recording_to_tokens.png"

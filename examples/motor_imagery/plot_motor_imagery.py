@@ -2,29 +2,32 @@
 Does pretraining help motor imagery with two labeled subjects?
 ==============================================================
 
-Yes, according to the score: with two labeled subjects, a pretrained encoder classifies .63 of the
-trials of ten held-out subjects correctly, the same network trained from scratch .52, and log band
-power .56 (chance level .5). However, a linear classifier of low-frequency amplitude reaches .68,
-and without frequencies below 7 Hz the improvement disappears. Most of the improvement is therefore
-probably not due to the rhythms of imagined movement. Eye movements toward the cue are a likely
-source.
+The score increases, but probably not because of imagined movement. After training on two labeled
+subjects, a network with a pretrained encoder classifies .63 of the trials of ten held-out subjects
+correctly, the same network trained from scratch .52, and log band power with a linear classifier
+.56 (chance level .5). However, a linear classifier of low-frequency amplitude reaches .68, and if
+frequencies below 7 Hz are removed, the improvement by pretraining disappears. Most of the
+improvement is therefore probably not due to the brain rhythms of imagined movement. Eye movements
+toward the cue are a likely reason.
 
 :bdg-success:`real recordings` :bdg-secondary:`70 s`
 
 The recordings are runs 4, 8 and 12 of the PhysioNet EEG Motor Movement/Imagery Dataset (Schalk et
-al. 2004; Goldberger et al. 2000; ODC-BY 1.0). The page reads them from the folder in the
-environment variable ``BRAINDECODE_PARS_EEG``. Without that variable it downloads the runs of 13
-subjects once from PhysioNet.
+al. 2004; Goldberger et al. 2000; ODC-BY 1.0), in which subjects imagine to open and close the left
+or right fist. The page reads them from the folder in the environment variable
+``BRAINDECODE_PARS_EEG``. If this variable is not set, the page downloads these runs of 13 subjects
+once from PhysioNet.
 """
 
 # %%
 # Subjects that were not used for pretraining
 # -------------------------------------------
 #
-# The bundled encoder ``small`` was pretrained without labels on subjects 1 to 50 of this dataset.
-# Only subjects from 51 on can therefore be tested; all protocols in ``evaluation`` check for such
-# data leakage. Two subjects are labeled, and ten others are tested. ``load`` cuts each trial from 1
-# to 4 s after its cue, with the same preprocessing as for the encoder.
+# The encoder ``small``, which is bundled with the package (:doc:`/guide/pretrained`), was
+# pretrained without labels on subjects 1 to 50 of this dataset. To avoid data leakage, it must only
+# be tested on other subjects; all protocols in ``evaluation`` check this. Here, two subjects are
+# labeled, and ten subjects, from 51 on, are tested. ``load`` cuts each trial from 1 to 4 s after
+# the cue, and applies the same preprocessing as in the pretraining of the encoder.
 
 import os
 from pathlib import Path
@@ -63,11 +66,12 @@ print(f"{len(X)} labeled trials, {len(X_test)} test trials, {X[0].shape[0]} chan
 # Fine-tune, and test on held-out subjects
 # ----------------------------------------
 #
-# Left and right differ in the location of the effect, so the head of the network has spatial
-# filters. All settings are those of :doc:`/results/hands`, which were chosen on other subjects.
-# ``small`` and ``scratch`` have the same size and training. The chance level is .5. Two baselines
-# are linear: log band power, and low-frequency amplitude, the mean amplitude of each channel in
-# each quarter of a second.
+# Imagined movements of the left and the right fist change brain rhythms at different locations, so
+# the head of the network (the part that classifies) has spatial filters. All settings are those of
+# :doc:`/results/hands`, which were chosen on other subjects. The methods ``small`` (pretrained) and
+# ``scratch`` (not pretrained) are networks of the same size, with the same training. The two
+# baselines are linear classifiers: one of log band power, and one of low-frequency amplitude, which
+# is the mean voltage of each channel in each quarter of a second.
 
 
 def low_frequency_amplitude(windows):
@@ -96,10 +100,13 @@ scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
 # %%
-# ``small`` scores higher than training from scratch in nine of ten subjects. :doc:`/results/hands`
-# has two PARS encoders with 20 held-out subjects and three draws of labeled subjects: .59 and .61,
-# and .52 for training from scratch and for log band power. Low-frequency amplitude has the highest
-# mean here.
+# The pretrained network (``small``) scores higher than training from scratch in nine of ten
+# subjects. Low-frequency amplitude has the highest mean score. :doc:`/results/hands` has scores of
+# two other encoders, pretrained with PARS, with 20 held-out subjects and three draws (random
+# selections) of labeled subjects: .59 and .61, compared with .52 for training from scratch and .52
+# for log band power.
+#
+# The confusion matrix of the pretrained network:
 
 plotting.confusion_matrix(y_test, methods["small, fine-tuned"].predict(X_test), ["left", "right"])
 # sphinx_gallery_alt = "A confusion matrix: 67 % of left and 59 % of right trials are classified"
@@ -111,9 +118,10 @@ plt.show()
 # -----------------------------------------
 #
 # Imagining a hand movement reduces the power between 8 and 13 Hz over the *contralateral*
-# hemisphere. The maps show the log power of right fist minus left fist, seen from above, relative
-# to the mean over channels. The expected pattern is blue on the left and red on the right. The
-# numbers are the scores of ``small``.
+# hemisphere. The maps show the log power in this band for right fist minus left fist, relative to
+# the mean over channels; the head is seen from above. If the subjects imagine the movements, the
+# maps should be blue on the left side and red on the right side. Above each map are the number of
+# the subject and the score of the pretrained network.
 
 x = np.stack([window for window, _, _ in scored])
 spectrum, _ = mne.time_frequency.psd_array_welch(x, 128.0, 8, 13, n_fft=128, verbose=False)
@@ -135,13 +143,16 @@ fig.colorbar(image, ax=axes, shrink=0.7, label="log power")
 plt.show()
 
 # %%
-# The map of subject 60 shows this pattern clearly, the maps of 52, 54 and 55 more weakly. ``small``
-# scores equally in these four (.63) and the other six subjects (.63). What else differs between
-# left and right? The cue is on the left or right side of the screen, and eye movements toward it
-# cause low-frequency activity. First, low-frequency amplitude is classified in the first second
-# after the cue, which no method has used so far. Then the methods are trained and tested again
-# without frequencies below 7 Hz. A warning indicates that the encoder was pretrained with these
-# frequencies:
+# The map of subject 60 shows this pattern clearly, and the maps of subjects 52, 54 and 55 show it
+# more weakly. However, the mean score of the pretrained network is the same in these four subjects
+# (.63) as in the other six subjects (.63), so the score hardly depends on this rhythm. What else
+# differs between left and right trials? The cue appears on the left or right side of the screen,
+# and eye movements toward the cue cause low-frequency activity.
+#
+# Two further analyses test this explanation. First, low-frequency amplitude is classified in the
+# first second after the cue, which none of the methods has used so far. Second, the methods are
+# trained and tested again after frequencies below 7 Hz were removed. The warning that is printed is
+# expected: the encoder was pretrained on signals that contained these frequencies.
 
 first = preprocessing | dict(tmin=0, tmax=1)
 X1, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **first))
@@ -157,17 +168,20 @@ again = {name: clone(methods[name]) for name in without}
 print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 
 # %%
-# The scores of ``small`` and low-frequency amplitude are then close to the chance level, and log
-# band power, which does not depend on low frequencies, keeps its score. The dataset has no EOG
-# channels, so low-frequency cortical activity cannot be distinguished from ocular activity. Any
-# other network can use it, too.
+# Directly after the cue, low-frequency amplitude classifies .77 of the trials correctly. Without
+# frequencies below 7 Hz, the pretrained network and low-frequency amplitude score close to the
+# chance level, whereas the score of log band power hardly changes. Thus, the improvement depends on
+# low-frequency activity. The dataset has no EOG channels, so it is not possible to distinguish
+# activity of the eyes from low-frequency activity of the cortex. Any other network that is trained
+# on such recordings can also use this activity.
 #
 # Prediction of a whole recording
 # -------------------------------
 #
-# ``predict_raw`` predicts a file as distributed by PhysioNet: subject 88, which was not used above,
-# with 64 channels and names such as ``Fc5.``. The classifier selects its 37 channels, filters them
-# as in training, and applies the average reference over these channels, as in training.
+# ``predict_raw`` predicts a recording file as PhysioNet distributes it. This recording is of
+# subject 88, which was not used above, and has 64 channels with names such as ``Fc5.``. The
+# classifier selects the 37 channels on which it was trained, filters them as in training, and
+# applies the average reference over these channels, as in training.
 
 file = next(folder.rglob("S088R04.edf"))
 frame = methods["small, fine-tuned"].predict_raw(file, overlap=5 / 6)
@@ -187,9 +201,10 @@ ax.set(xlabel="seconds", ylabel="probability of right", ylim=(0, 1), xlim=(0, ed
 plt.show()
 
 # %%
-# Orange marks imagery of the right fist, blue of the left. The probability hardly follows the cues.
-# Between the cues, the subject rests, but the model has only two classes, so its probabilities are
-# meaningless there. A model for continuous use requires rest as a class (``contrast="rest"``), and
-# recordings in which eye movements do not indicate the class.
+# Orange marks the times at which the subject imagines movements of the right fist, and blue those
+# of the left fist. The predicted probability hardly follows the cues. At other times, the subject
+# rests, but the model has only the classes left and right, so the probability is meaningless at
+# these times. For continuous use, a model must be trained with rest as a class
+# (``contrast="rest"``), and on recordings in which eye movements do not indicate the class.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/motor_imagery.png"

@@ -2,27 +2,29 @@
 Can an encoder be used on data from another laboratory?
 =======================================================
 
-Yes: each channel is encoded separately, so an encoder that was pretrained on 37 channels (Albany)
-can be fine-tuned on 8 other channels (Kyiv). After seconds of pretraining, Cohen's kappa is 0.14
-(mean over two seeds), compared with 0.22 for training from scratch and 0.22 for log band power
-(chance level 0); this does not rank the methods. :doc:`/auto_examples/start/plot_arithmetic`
-summarizes longer runs.
+Yes. Each channel is encoded separately, so an encoder that was pretrained on recordings with 37
+channels (from Albany) can be fine-tuned on recordings with 8 channels (from Kyiv). After seconds of
+pretraining, Cohen's kappa is .21 (mean over two seeds), compared with .14 for training from scratch
+and .22 for log band power (chance level 0). Such a short demonstration cannot rank the methods;
+:doc:`/auto_examples/start/plot_arithmetic` summarizes longer runs.
 
 :bdg-success:`real recordings` :bdg-secondary:`25 s`
 
 The encoder is pretrained without labels on run 4 of three subjects of the PhysioNet EEG Motor
-Movement/Imagery Dataset (Schalk et al. 2004; Goldberger et al. 2000; ODC-BY 1.0), from the folder
-in the environment variable ``BRAINDECODE_PARS_EEG``. Without that variable, the page downloads
-these runs once. The other recordings are bundled with the package (Zyma et al. 2019; ODC-BY 1.0).
+Movement/Imagery Dataset (Schalk et al. 2004; Goldberger et al. 2000; ODC-BY 1.0). The page reads
+these recordings from the folder in the environment variable ``BRAINDECODE_PARS_EEG``. If this
+variable is not set, the page downloads them once. The recordings for fine-tuning are bundled with
+the package (Zyma et al. 2019; ODC-BY 1.0).
 """
 
 # %%
 # Two datasets, one sampling rate
 # -------------------------------
 #
-# Pretraining and fine-tuning need the same sampling rate and the same frequencies, here 128 Hz and
-# 0.5-45 Hz. Pretraining uses the windows of imagined movements, 4 seconds each, without their
-# labels. Fine-tuning uses windows of 10 seconds with two classes.
+# The sampling rate and the frequency band must be the same in pretraining and fine-tuning, here 128
+# Hz and 0.5-45 Hz. The encoder is pretrained on windows of 4 seconds from recordings of imagined
+# movements, without their labels. It is then fine-tuned on windows of 10 seconds with two classes,
+# rest and mental arithmetic.
 
 import os
 from pathlib import Path
@@ -55,9 +57,9 @@ for name, windows in (("pretraining", motor), ("fine-tuning", arithmetic)):
 # Pretrain once
 # -------------
 #
-# Each epoch uses one random channel of each window, so the number of channels can differ. The
-# pretext task is to predict the power spectrum of hidden patches. The curve is the relative loss (1
-# = chance level).
+# In each epoch, the encoder is trained on one random channel of each window, so recordings may have
+# different numbers of channels. The pretext task ``"spectral"`` is to predict the power spectrum of
+# hidden patches. The curve shows the relative loss: 1 is the chance level, and lower is better.
 
 embedder = PARSEmbedder("spectral", pretrain_epochs=100, random_state=0, verbose=0).fit(motor)
 plotting.training_curves(embedder.history_)
@@ -65,15 +67,15 @@ plotting.training_curves(embedder.history_)
 plt.show()
 
 # %%
-# This pretraining has only 100 steps, as a demonstration. The package contains two encoders that
-# were pretrained for 6,000 steps (:doc:`/guide/pretrained`).
+# This pretraining has only 100 steps, as a demonstration. The two encoders that are bundled with
+# the package were pretrained for 6,000 steps (:doc:`/guide/pretrained`).
 #
 # Fine-tune on the other dataset
 # ------------------------------
 #
-# ``transfer`` trains every method on the same four subjects and tests it on the same six other
-# subjects, once per seed. ``encoder=`` accepts a fitted embedder, or a folder saved by
-# ``embedder.save``.
+# ``transfer`` trains every method on the same four subjects, and tests it on the same six other
+# subjects, once for each of two random seeds. As the argument ``encoder`` of ``PARSClassifier``,
+# pass a fitted embedder, or a folder in which ``embedder.save`` has saved it.
 
 methods = {
     "pretrained": PARSClassifier(encoder=embedder, finetune_epochs=15, verbose=0),
@@ -89,7 +91,7 @@ scores = transfer(
 print(summarize(scores, over="seeds").round(2).to_string(index=False))
 
 # %%
-# Each dot is a held-out subject, averaged over both seeds.
+# Each dot is the score of a held-out subject, averaged over both seeds.
 
 plotting.subject_dots(scores, "kappa", "Cohen's kappa")
 # sphinx_gallery_alt = "Cohen's kappa of three methods: a dot for each subject, and their means"

@@ -2,10 +2,11 @@
 Are the scores the same when folds run on a cluster?
 ====================================================
 
-Yes, they are identical: the page runs twelve fits, once on a Dask cluster and once without it.
-Leave-one-subject-out needs one fit per subject, method and seed, and the fits are independent. The
-protocols run them with joblib, so any joblib backend can be used (processes, Dask, Ray). This page
-uses Dask, with workers on this machine or in SLURM jobs.
+Yes, they are identical. This page runs the same twelve fits twice, with and without a Dask cluster,
+and compares the scores. Leave-one-subject-out cross-validation requires one fit for each
+combination of subject, method and seed, and these fits are independent. The evaluation protocols of
+the package run the fits with joblib, so you can use any joblib backend (processes, Dask, Ray).
+Here, the backend is Dask, with workers on this machine or in SLURM jobs.
 
 :bdg-success:`real recordings` :bdg-secondary:`30 s`
 """
@@ -14,10 +15,11 @@ uses Dask, with workers on this machine or in SLURM jobs.
 # The cluster
 # -----------
 #
-# Only this function depends on the machines. Each worker has one thread, because folds in the same
-# process run sequentially. ``SLURMCluster`` of ``dask-jobqueue`` submits one job per worker;
-# it has similar classes for other schedulers (PBS, LSF, SGE). With ``--gres=gpu:1``, each
-# fold has its own GPU.
+# The function below starts the cluster. It is the only code that depends on the machines. Each
+# worker has one thread, because folds in the same process run one after the other. On a SLURM
+# cluster, ``SLURMCluster`` of the package ``dask-jobqueue`` submits one job per worker; the package
+# has similar classes for other schedulers (PBS, LSF, SGE). With ``--gres=gpu:1``, each worker has
+# its own GPU.
 
 import joblib
 import matplotlib.pyplot as plt
@@ -41,7 +43,8 @@ def make_cluster(where):
             job_extra_directives=["--gres=gpu:1"],
             scheduler_options={"dashboard_address": ":0"},  # any free port
         )
-    # Threads of this process as workers start quickly, but run the folds sequentially.
+    # Here, the workers are threads of this process, which start quickly. The folds run one after
+    # the other; use processes=True to run them in parallel.
     return LocalCluster(
         n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
     )
@@ -51,9 +54,11 @@ def make_cluster(where):
 # The same call with and without a cluster
 # ----------------------------------------
 #
-# ``joblib.parallel_config`` selects the backend, which also sets ``n_jobs``. The data are sent to
-# the workers; windows that are read from files need a shared file system. With ``out=``, a folder,
-# every finished fold is stored, and the same call resumes after an interruption.
+# ``joblib.parallel_config`` selects the backend, and the backend determines the number of parallel
+# jobs (``n_jobs``). The data are sent to the workers; if windows are read from files, all workers
+# must be able to read these files, on a shared file system. If you pass a folder as the argument
+# ``out`` of ``compare``, every finished fold is stored in this folder, and the same call resumes
+# after an interruption.
 
 windows_ds = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(6)])
 methods = make_methods(["scratch", "band-power"], finetune_epochs=10)
@@ -65,7 +70,8 @@ with make_cluster("local") as cluster, Client(cluster) as client:
         on_dask = compare(methods, windows_ds, verbose=0)
 
 # %%
-# Every fold has its own seeds, so its scores do not depend on the machine.
+# Now the same call runs without the cluster. The random numbers of a fold are determined by seeds
+# that do not depend on the worker or on the order of the folds, so the scores are the same.
 
 local = compare(methods, windows_ds, verbose=0)
 print("same scores:", on_dask["value"].equals(local["value"]))
@@ -74,13 +80,15 @@ print("same scores:", on_dask["value"].equals(local["value"]))
 # SLURM jobs
 # ----------
 #
-# ``cluster.scale(jobs=12)`` submits twelve jobs with these settings, each of which starts a worker:
+# On a SLURM cluster, ``cluster.scale(jobs=12)`` submits twelve jobs, each of which starts a worker.
+# The following lines are the settings of each job:
 
 with make_cluster("slurm") as cluster:
     print(*[line for line in cluster.job_script().splitlines() if "#SBATCH" in line], sep="\n")
 
 # %%
-# Scores of the methods. Six subjects are too few to detect a difference between them.
+# Finally, the scores of both methods. Six subjects are too few to detect a difference between the
+# methods.
 
 print(describe_differences(paired_tests(on_dask)))
 plotting.subject_dots(on_dask, "kappa", "Cohen's kappa")

@@ -2,10 +2,12 @@
 What does PARS learn from real sleep?
 =====================================
 
-It learns approximately how far apart patches of a sleep recording are, without labels: after 20
-epochs, its loss is below the chance level. This is too short for better features than those of a
-random encoder; :doc:`/results/sleep` has longer pretraining, which improves the score. This page
-pretrains on six subjects of the bundled dataset, and tests on six others with few labeled subjects.
+In pretraining with PARS, an encoder learns to predict how far apart in time short patches of a
+sleep recording are, without labels. After 20 epochs, the predictions are slightly better than
+chance. This pretraining is too short for features that are better than those of an encoder with
+random weights; longer pretraining improves the score (:doc:`/results/sleep`). This page pretrains
+on six subjects of the bundled sleep dataset, and tests the encoder on the other six subjects, with
+the labels of only a few of them.
 
 :bdg-success:`real recordings` :bdg-secondary:`60 s`
 """
@@ -14,8 +16,9 @@ pretrains on six subjects of the bundled dataset, and tests on six others with f
 # Wake and deep sleep of twelve subjects
 # --------------------------------------
 #
-# The dataset :func:`~braindecode_pars.datasets.sleep` has one channel and at most 60 windows of 30
-# seconds of wake, stage 3 and stage 4 per subject. Half of the subjects are used for pretraining.
+# The bundled dataset :func:`~braindecode_pars.datasets.sleep` contains one channel of twelve
+# subjects. For each subject, there are at most 60 windows of 30 seconds for each of three classes:
+# wake, stage 3 and stage 4. Half of the subjects are used for pretraining.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,9 +36,10 @@ print(f"{len(unlabeled)} windows for pretraining, {len(labeled)} windows of othe
 # Pretrain without labels
 # -----------------------
 #
-# PARS cuts 40 patches of one second from every window, hides the positions of 32 patches, and
-# predicts the shift between all pairs of these. The relative loss starts at 1, the chance level,
-# and decreases once the model detects the first cue. Small batches result in enough steps with so
+# PARS cuts 40 patches of one second from every window and hides the positions of 32 patches. The
+# model then predicts the time shift between each pair of these 32 patches. The relative loss (loss
+# divided by the chance-level loss) starts at about 1, and decreases as soon as the model can use a
+# first property of the signal. Batches are small, so that there are enough training steps with so
 # few windows.
 
 settings = dict(pretrain_batch_size=64, pretrain_epochs=20, random_state=0, verbose=0)
@@ -48,9 +52,10 @@ plt.show()
 # Predicted shifts
 # ----------------
 #
-# Shifts in windows of held-out subjects. After such short pretraining, the predictions in most
-# windows are only slightly better than zeros. The figure shows the window with the lowest loss; the
-# median over windows is relative to the loss of predicting zeros:
+# The model now predicts the time shifts in windows of held-out subjects. Because pretraining was so
+# short, these predictions are in most windows only slightly better than predicting zero for every
+# pair. The printed number is the loss divided by the loss of predicting zeros (median over
+# windows). The figure shows the window with the lowest loss.
 
 X, y, groups = as_sklearn(labeled)
 windows = torch.as_tensor(np.concatenate([X[i] for i in range(len(X))]))
@@ -68,9 +73,11 @@ plt.show()
 # Linear probes on the features
 # -----------------------------
 #
-# The task is stage 3 vs. stage 4, which current scoring rules combine into N3, so it is difficult.
-# The methods are linear probes on frozen features, tested on subjects that were used neither for
-# pretraining nor for the classifier. The random encoder has the same size.
+# The classes are now stage 3 and stage 4. They are difficult to distinguish: current scoring rules
+# combine both into N3. The methods are linear probes: linear classifiers on features of an encoder
+# that is not trained further, or on hand-crafted features. They are tested on subjects that were
+# used neither for pretraining nor for training the classifier. The random encoder has the same size
+# as the pretrained encoder, but random weights.
 
 methods = {
     "PARS": LinearProbe(PARSEmbedder(encoder=embedder, verbose=0), C=0.01),
@@ -92,8 +99,9 @@ plotting.label_efficiency(scores, "balanced_accuracy", "balanced accuracy", chan
 plt.show()
 
 # %%
-# One draw with six subjects is not enough to distinguish small differences from chance.
-# :doc:`/results/sleep` has twelve subjects, twenty draws, three pretraining seeds, the other
-# pretext tasks and the tests.
+# The figure shows a single draw (random selection of labeled subjects) with six subjects, which is
+# not enough to distinguish small differences from chance. :doc:`/results/sleep` has scores with
+# twelve subjects, twenty draws, three pretraining seeds and other pretext tasks, and statistical
+# tests.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/pars_on_sleep.png"

@@ -2,10 +2,11 @@
 Does pretraining improve classification of rest vs. mental arithmetic?
 ======================================================================
 
-No significant difference: after training on four subjects, the mean accuracy on twelve held-out
-subjects is .68 for a pretrained network, .62 for the same network trained from scratch, and .67 for
-log band power (chance level .5), with a standard deviation across subjects of .17. This page shows
-the scores and likely reasons, and summarizes for which tasks pretraining improved the score.
+No significant improvement was found. After training on four labeled subjects, the mean accuracy on
+twelve held-out subjects is .68 for a pretrained network, .62 for the same network trained from
+scratch, and .67 for log band power with a linear classifier. The chance level is .5, and the
+standard deviation across subjects is about .17. This page shows the scores and likely reasons, and
+summarizes for which tasks pretraining improved the score.
 
 :bdg-success:`real recordings` :bdg-secondary:`30 s`
 
@@ -16,12 +17,15 @@ The recordings are bundled with the package: the dataset of Zyma et al. (2019), 
 # Train on four subjects, test on twelve held-out subjects
 # --------------------------------------------------------
 #
-# The dataset has 24 subjects, each with one minute of rest and one minute of mental arithmetic in
-# windows of ten seconds. The last twelve subjects are held out; no default setting was chosen on
-# them. ``encoder="small"`` is a bundled encoder, which was pretrained without labels on motor
-# imagery recordings of 50 other subjects. ``scratch`` is the same network with random initial
-# weights; all weights of both networks are trained in the same way. For linear probes on frozen
-# encoders, see :doc:`/results/few_labels`.
+# The dataset has 24 subjects, each with one minute of rest and one minute of mental arithmetic, cut
+# into windows of ten seconds. The last twelve subjects are held out. No default setting of the
+# package was chosen with the scores of these subjects.
+#
+# ``small`` is an encoder that is bundled with the package (:doc:`/guide/pretrained`). It was
+# pretrained without labels on motor imagery recordings of 50 other subjects. ``scratch`` is the
+# same network with random initial weights; all weights of both networks are trained in the same
+# way. For linear classifiers on encoders that are not trained further (frozen), see
+# :doc:`/results/few_labels`.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,8 +52,9 @@ accuracy = pd.DataFrame(right).groupby(subjects[test]).mean()
 accuracy.describe().loc[["mean", "std", "min", "max"]].round(2)
 
 # %%
-# Each line is a subject. The lines cross: no method is better for most subjects. (Each subject has
-# equal numbers of windows of rest and arithmetic, so accuracy equals balanced accuracy.)
+# Each line in the figure is a subject. The lines cross: no method has the highest accuracy in most
+# of the subjects. (Each subject has equal numbers of windows of rest and arithmetic, so accuracy
+# equals balanced accuracy.)
 
 long = accuracy.rename_axis("subject").melt(ignore_index=False, var_name="method").reset_index()
 long = long.assign(n_train_subjects=4, metric="accuracy")
@@ -64,9 +69,9 @@ plt.show()
 # Confusion matrix and calibration
 # --------------------------------
 #
-# Left: the pretrained network misclassifies arithmetic more often than rest. Right: its
-# probabilities are too high; if it predicts a probability close to 1, seven of ten windows are
-# correct.
+# Left: the pretrained network misclassifies arithmetic more often than rest. Right: the network is
+# too confident. Among the windows for which it predicts a class with a probability close to 1, only
+# about seven of ten are classified correctly.
 
 network = methods["pretrained, fine-tuned"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
@@ -82,9 +87,11 @@ plt.show()
 # One reason: log band power is sufficient
 # ----------------------------------------
 #
-# Linear probes measure the linearly decodable information in features. Features of the pretrained
-# encoder are as good as log band power, but not better. The random encoder also scores above the
-# chance level, because its tokens contain the power spectrum of their patch.
+# A linear probe is a linear classifier on fixed features. It measures how well the classes can be
+# decoded linearly from these features. With features of the pretrained encoder, the accuracy is the
+# same as with log band power. With features of a random encoder (random initial weights), the
+# accuracy is also above the chance level, because the input of the encoder (the tokens) contains
+# the power spectrum of each patch of the signal.
 
 embedders = {
     "log band power": LogBandPower(),
@@ -99,9 +106,10 @@ for name, embedder in embedders.items():
 # Another reason: subjects differ more than methods
 # -------------------------------------------------
 #
-# The improvement by pretraining is a mean over subjects. Its standard deviation across subjects
-# determines how many subjects a paired t-test needs to detect it with 80 % power (two-sided, level
-# .05):
+# The following code computes the mean over subjects of the accuracy after pretraining minus the
+# accuracy after training from scratch, and the standard deviation of this difference across
+# subjects. If the true difference has this mean and this standard deviation, a paired t-test
+# (two-sided, level .05) needs the printed number of subjects to detect it with 80 % power:
 
 gain = accuracy["pretrained, fine-tuned"] - accuracy["from scratch"]
 needed = (2.8 * gain.std() / gain.mean()) ** 2
@@ -111,10 +119,12 @@ print(f"{gain.mean():+.3f} ± {gain.std():.3f} (SD): about {needed:.0f} subjects
 # For which tasks does pretraining help?
 # --------------------------------------
 #
-# The stored scores of longer runs have four labeled subjects in three to twenty draws. Each row is
-# a task and a pretraining, with the difference from training from scratch in balanced accuracy.
-# Error bars are uncorrected 95 % confidence intervals, with crossed random effects of subjects and
-# draws. Blue rows are significant after Bonferroni correction.
+# The next figure uses stored scores of longer runs. All methods were trained on four labeled
+# subjects, in three to twenty draws (random selections of these subjects). Each row of the figure
+# is a classification task and a pretext task, and shows the mean balanced accuracy after
+# pretraining minus that of training from scratch. Error bars are 95 % confidence intervals, not
+# corrected for the number of rows; subjects and draws are crossed random effects. In blue rows, the
+# difference is significant after Bonferroni correction.
 
 PARS = "PARS without overlap"
 rows = [
@@ -142,23 +152,26 @@ for place, (_, file, method) in enumerate(rows):
     ax.errorbar(gain, place, xerr=half, fmt="o", color=color, capsize=4)
 ax.axvline(0, color="0.6", lw=1)
 ax.set_yticks(range(len(rows)), [label for label, _, _ in rows])
-ax.set(xlabel="difference from training from scratch (balanced accuracy, 95 % CI)")
+ax.set(xlabel="balanced accuracy minus that of training from scratch (95 % CI)")
 ax.invert_yaxis()
 # sphinx_gallery_alt = "Nine differences with confidence intervals; blue are SpectralMAE on the"
 # sphinx_gallery_alt = "simulated rhythm and PARS on left vs. right fist"
 plt.show()
 
 # %%
-# Pretraining improved the score on the simulated task, in which the power spectrum does not differ
-# between classes, and on left vs. right fist, where the improvement probably depends mostly on
-# low-frequency activity, such as eye movements
-# (:doc:`/auto_examples/motor_imagery/plot_motor_imagery`). No difference is significant on rest vs.
-# arithmetic and on imagined movement vs. rest: with twenty draws, the difference of SpectralMAE is
-# below .01. All weights are fine-tuned here. Networks with the frozen encoder ``small`` score
-# significantly higher than training from scratch on all three tasks with real recordings
-# (:doc:`/results/few_labels`). All encoders are small, and were pretrained for minutes on at most
-# 50 subjects; it is unknown whether larger encoders score higher. On simulated nights, log band
-# power scores higher with many labels, because the stages are defined by frequency bands.
-# :doc:`/results/index` has all numbers of labeled subjects, the tests, and the commands.
+# Pretraining significantly improved the score on two tasks. One is the simulated task, in which the
+# power spectrum does not differ between the classes. The other is left vs. right fist, where the
+# improvement probably depends mostly on low-frequency activity, such as eye movements
+# (:doc:`/auto_examples/motor_imagery/plot_motor_imagery`). For rest vs. arithmetic and for imagined
+# movement vs. rest, no difference is significant; with twenty draws, the difference for SpectralMAE
+# is below .01.
+#
+# In these runs, all weights of the networks are trained (fine-tuning). If the encoder ``small`` is
+# frozen instead, networks score significantly higher than training from scratch on all three tasks
+# with real recordings (:doc:`/results/few_labels`). All encoders are small, and were pretrained for
+# minutes on at most 50 subjects; it is unknown whether larger encoders would score higher. On
+# simulated nights with many labels, log band power scores higher than networks, because the
+# simulated stages are defined by frequency bands. :doc:`/results/index` has the scores for other
+# numbers of labeled subjects, the tests, and the commands.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/arithmetic.png"

@@ -2,21 +2,25 @@
 What can be done with a folder of unlabeled EDF files?
 ======================================================
 
-Create a signal store, pretrain an encoder on it (the relative loss decreases to .87), and inspect a
-recording. Fine-tuning with two labeled nights does not score higher than training from scratch on
-one test night; :doc:`plot_arithmetic` summarizes for which tasks pretraining helps.
+Convert the files to a signal store (one folder from which recordings are read quickly), pretrain an
+encoder on this store, and inspect a recording with the encoder. On this page, the pretraining loss
+decreases to .87 times the chance-level loss. If the encoder is then fine-tuned with two labeled
+nights, it does not score higher on a test night than the same network trained from scratch;
+:doc:`plot_arithmetic` summarizes for which tasks pretraining helps.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 
-The page first writes a folder of simulated nights. For your own files, change ``recordings``.
+The page first writes a folder of simulated nights. To use your own files, set ``recordings`` to
+your folder.
 """
 
 # %%
 # A folder of EDF files
 # ---------------------
 #
-# The simulated nights are from two laboratories: five subjects with three channels at 100 Hz, and
-# three subjects with five channels at 128 Hz. One file is truncated. Three nights have annotated
+# The simulated nights imitate recordings of two laboratories: five subjects with three channels at
+# 100 Hz, and three subjects with five channels at 128 Hz. The file of one subject (P05) is
+# truncated, as after an incomplete download. The nights of the first three subjects have annotated
 # sleep stages.
 
 import tempfile
@@ -63,16 +67,16 @@ print(*sorted(file.relative_to(root).as_posix() for file in recordings.rglob("*.
 # From files to a store
 # ---------------------
 #
-# A signal store contains all recordings at one sampling rate and in one frequency band. Windows are
-# read from disk when they are needed. On the command line:
+# In a signal store, all recordings have the same sampling rate and frequency band, and windows are
+# read from disk when they are needed. On the command line, this command creates the store:
 #
 # .. code-block:: sh
 #
 #    braindecode-pars store recordings store --sfreq 100 --low 0.3 --high 35 --on-error warn
 #
-# The following call does the same in Python. By default, a file that cannot be read raises an error
-# with its name. With ``on_error="warn"``, the file is skipped, and ``store.skipped`` contains the
-# reason.
+# The following call does the same in Python. By default, a file that cannot be read raises an
+# error, which names the file. With ``on_error="warn"``, the file is skipped, and ``store.skipped``
+# contains the reason.
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # store.skipped contains the same message
@@ -85,17 +89,20 @@ print("skipped:", {name: reason.split(" (")[0] for name, reason in store.skipped
 store.recordings[["subject", "ch_names", "n_times"]]
 
 # %%
-# Recordings may have different montages. Check the subjects: wrong names can cause data leakage.
-# Here, the subject is the first folder in the path of a file. For other paths, use ``subject=`` (on
-# the command line ``--subject``).
+# The table shows that recordings of a store may have different channels. Check the column
+# ``subject``: if subjects are not recognized correctly, recordings of one subject may be used both
+# for training and for testing (data leakage). Here, the subject is the first folder in the path of
+# a file. If your files are named differently, use the argument ``subject`` (on the command line,
+# ``--subject``).
 #
 # Pretrain on all subjects except one
 # -----------------------------------
 #
-# ``braindecode-pars pretrain store --out run --exclude-subject P03 --paper`` uses the model and the
-# training of the paper. The settings below take seconds on one core: one layer, patches of two
-# seconds of which half keep their position, and a spectral patch embedding. Subject P03 is held
-# out.
+# Subject P03 is excluded from pretraining, to test the encoder on this subject later. The command
+# ``braindecode-pars pretrain store --out run --exclude-subject P03 --paper`` would pretrain with
+# the model and the settings of the paper. The settings below are chosen so that pretraining takes
+# seconds on one core: one layer, patches of two seconds, a spectral patch embedding, and an easier
+# version of the pretext task PARS, in which half of the patches keep their position.
 
 size = dict(patch_seconds=2, embed_dim=64, num_layers=1, num_heads=4, mlp_dim=128)
 size["tokenizer"] = "spectral"
@@ -109,15 +116,17 @@ print("relative loss:", *losses.round(2))
 print(card.task, f"at {card.sfreq:g} Hz, {card.n_windows} windows of", *card.subjects)
 
 # %%
-# A relative loss of 1 is the chance level. The folder ``run`` now contains the encoder and its
-# encoder card, which lists the pretraining subjects.
+# A relative loss of 1 is the chance level, and lower is better. The folder ``run`` now contains the
+# encoder and its encoder card (metadata of the encoder), which lists the subjects on which it was
+# pretrained.
 #
 # Inspect a night without labels
 # ------------------------------
 #
-# The encoder returns one feature vector per window. The matrices show the correlation between all
-# pairs of windows of P03. Vectors are averaged over two and a half minutes, which makes each matrix
-# bright along its diagonal.
+# The encoder returns one feature vector per window. The next figure shows the true sleep stages of
+# P03 at the top, and below the correlation between the feature vectors of each pair of windows.
+# Feature vectors are averaged over two and a half minutes, so each matrix is bright along its
+# diagonal. For comparison, the same figure is shown for an encoder with random weights.
 
 night = store.select(["P03"]).windows(3000)
 embedders = {
@@ -140,15 +149,18 @@ fig.colorbar(image, ax=axes[1], label="correlation")
 plt.show()
 
 # %%
-# Features of both encoders separate wake from deeper sleep without labels, those of the random
-# encoder even more clearly, because its tokens contain the power spectrum.
+# With both encoders, windows of wake and windows of deeper sleep have different features, although
+# no labels were used. The difference is even clearer with the random encoder. The reason is that
+# the input of both encoders (tokens) contains the power spectrum of the signal, which depends on
+# the sleep stage.
 #
 # Fine-tune on a few labeled nights
 # ----------------------------------
 #
-# The encoder is fine-tuned on P01 and P02 and tested on P03. The labels are the annotations of the
-# files; they can also be in a table (:doc:`/guide/recordings`). The three files are filtered to the
-# frequency band of the store, and already have its sampling rate.
+# The encoder is fine-tuned on the nights of P01 and P02, and tested on the night of P03. The labels
+# are the annotations in the files; they could also be in a table (:doc:`/guide/recordings`). The
+# recordings must have the same frequency band and sampling rate as in the store, so they are
+# filtered in the same way; these three recordings already have the sampling rate of the store.
 
 windows_ds = datasets.folder.load(
     recordings,
@@ -176,9 +188,9 @@ scores = transfer(
 print(summarize(scores, over="seeds")[["method", "mean", "sd", "n"]].round(2))
 
 # %%
-# One test night is not enough to rank the methods: the standard deviation is over seeds, not over
-# subjects. Next: :doc:`/guide/scale` for larger stores and longer runs, :doc:`/guide/pretrained`
-# for further uses of ``run``.
+# One test night is not enough to rank the methods: the standard deviation in the table is over
+# random seeds, not over subjects. To continue, see :doc:`/guide/scale` for larger stores and longer
+# pretraining, and :doc:`/guide/pretrained` for other uses of an encoder such as ``run``.
 
 temporary.cleanup()
 

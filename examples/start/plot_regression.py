@@ -2,10 +2,11 @@
 Can EEG predict a number, such as sleep depth or age?
 =====================================================
 
-Sleep depth in simulated recordings, yes: on held-out subjects, ``PARSRegressor`` reaches an r² of
-.83 and a ridge regression on log band power .82; with permuted depths, r² is below 0. The age of 24
-subjects between 16 and 26, no: no features predict it better than the mean age, although the same
-subjects and folds detect a number that is encoded in the EEG.
+It depends on the number. Sleep depth in simulated recordings can be predicted: on held-out
+subjects, ``PARSRegressor`` reaches an r² of .80, and a ridge regression on log band power .82; if
+the depths are randomly permuted, r² is about 0 or negative. The age of 24 subjects between 16 and
+26 cannot be predicted: with none of the features is the prediction better than the mean age. With
+the same subjects and folds, however, a number that is known to be encoded in the EEG is predicted.
 
 :bdg-success:`real recordings` :bdg-secondary:`35 s`
 
@@ -16,11 +17,12 @@ The recordings are bundled with the package: the dataset of Zyma et al. (2019), 
 # One number per window: sleep depth
 # ----------------------------------
 #
-# The stages of simulated nights are converted to depths: 0 for wake, 1 for N1 and REM, 2 for N2, 3
-# for N3. The signals contain this number, so this is a positive control. Each window is predicted
-# by a model that was trained without its subject. ``PARSRegressor`` is not pretrained here, to
-# train in seconds. The baseline is a ridge regression on log band power and on features of a random
-# encoder.
+# The sleep stages of simulated nights are converted to depths: 0 for wake, 1 for N1 and REM, 2 for
+# N2, and 3 for N3. The simulated signals depend on the stage, so this analysis is a positive
+# control: a prediction must be possible. Each window is predicted by a model that was trained
+# without the subject of this window. ``PARSRegressor`` is trained without pretraining here, so that
+# it takes seconds. The baselines are ridge regressions on log band power and on features of a
+# random encoder (an encoder with random weights).
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,9 +58,10 @@ scores = {name: regression_scores(depth, values, subjects) for name, values in p
 pd.DataFrame(scores).T[["r2", "spearman", "mae", "spearman_within"]].round(2)
 
 # %%
-# The last column is the rank correlation within subjects. A constant prediction has an r² of at
-# most 0. Its correlation is negative, because the mean of the training subjects is lower if the
-# held-out subjects sleep more deeply.
+# The columns are r², the rank correlation (Spearman), the mean absolute error, and the rank
+# correlation within subjects. The last row predicts the mean depth of the training subjects for
+# every window, and its r² cannot be above 0. Its rank correlation is negative, because the mean
+# depth of the training subjects is lower if the held-out subjects sleep more deeply.
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 wide = [predicted["PARSRegressor"][depth == true_depth] for true_depth in range(4)]
@@ -73,7 +76,7 @@ plt.show()
 # Negative control: permuted targets
 # ----------------------------------
 #
-# The same analysis with permuted depths:
+# The same analysis, after the depths were randomly permuted over all windows:
 
 permuted = np.random.default_rng(0).permutation(depth)
 for name in ("PARSRegressor", "ridge, random encoder"):
@@ -84,12 +87,14 @@ for name in ("PARSRegressor", "ridge, random encoder"):
 # One number per subject: age
 # ---------------------------
 #
-# The dataset contains the ages of its 24 subjects. There is one target per subject, regardless of
-# the number of windows, so each subject becomes one row: the mean of the features over windows. One
-# subject is held out at a time. ``small`` is a bundled encoder, which stays frozen.
+# The bundled dataset of real recordings contains the ages of its 24 subjects. There is one age per
+# subject, so the features of each subject are averaged over all windows, and a ridge regression is
+# trained on these means. One subject is held out at a time. ``small`` is a pretrained encoder that
+# is bundled with the package (:doc:`/guide/pretrained`); it is not trained further.
 #
-# A positive control has the same subjects and folds: the power of the alpha rhythm at rest,
-# rescaled to the range of ages, predicted from the minute of mental arithmetic.
+# The positive control has the same subjects and folds, but another number: the power of the alpha
+# rhythm at rest, rescaled to the range of the ages. It is predicted from the features during mental
+# arithmetic, which are computed from other windows of the subject.
 
 windows = datasets.mental_arithmetic()
 X, arithmetic, names = as_sklearn(windows)
@@ -100,8 +105,8 @@ def subject_means(values, which):
     return pd.DataFrame(values[which]).groupby(names[which]).mean()
 
 
-power = LogBandPower(power="absolute").fit_transform(X)  # seven bands of each channel
-rest = subject_means(power[:, 2::7], arithmetic == 0).mean(axis=1)  # alpha is the third
+power = LogBandPower(power="absolute").fit_transform(X)  # seven frequency bands per channel
+rest = subject_means(power[:, 2::7], arithmetic == 0).mean(axis=1)  # alpha is the third band
 rest = age.mean() + age.std() * (rest - rest.mean()) / rest.std()
 
 encoder = PARSEmbedder(encoder="small", verbose=0)
@@ -129,9 +134,9 @@ results[["r2", "mae"]].round(2)
 # Confidence intervals
 # --------------------
 #
-# The figure shows how much closer each prediction is than the mean age of the training subjects:
-# the mean over subjects, and its 95 % confidence interval by bootstrapping subjects. Only a blue
-# interval is above 0.
+# The figure shows by how much each prediction reduces the absolute error, compared with predicting
+# the mean of the training subjects. Dots are means over subjects, and lines are their 95 %
+# confidence intervals (bootstrap over subjects). Intervals that are completely above 0 are blue.
 
 rng = np.random.default_rng(0)
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
@@ -154,11 +159,12 @@ plt.show()
 # %%
 # For age, no reduction of the error is significant: the confidence intervals end below a fifth of a
 # year. For the positive control, log band power reduces the error by most of a year; the reductions
-# by the other features are not significant. Thus, 24 subjects are enough to detect a strong
-# relation, and not enough to exclude a weak one. Most of these subjects are 16 to 18 years old; the
-# result does not generalize to a wider range of ages.
+# with the other features are not significant. Thus, 24 subjects are enough to detect a strong
+# relation between EEG and age, and not enough to exclude a weak relation. Most of these subjects
+# are 16 to 18 years old, so the result may be different for a wider range of ages.
 #
-# The network is trained on windows: ``PARSRegressor(encoder="small").fit(X, age[names])``. With so
-# few subjects, it keeps the encoder frozen, like the ridge regression.
+# Networks can be trained on ages in the same way, with the age of the subject as the target of each
+# window: ``PARSRegressor(encoder="small").fit(X, age[names])``. With so few subjects, the encoder
+# would stay frozen (not trained), as in the ridge regression.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/regression.png"

@@ -2,9 +2,9 @@
 Which scikit-learn tools work with a pretrained transformer?
 ============================================================
 
-All five that are shown here: cross-validation over subjects, pipelines, linear probes, grid search
-and skorch callbacks. The scores are from eight subjects and seconds of training, and do not permit
-conclusions; see :doc:`plot_arithmetic`.
+This page shows five tools, and all of them work: cross-validation over subjects, pipelines, linear
+probes, grid search and skorch callbacks. The scores are from eight subjects and seconds of
+training, so do not draw conclusions from them; see :doc:`plot_arithmetic` instead.
 
 :bdg-success:`real recordings` :bdg-secondary:`50 s`
 
@@ -15,8 +15,9 @@ The recordings are bundled with the package (Zyma et al. 2019; ODC-BY 1.0).
 # Windows as X, y and groups
 # --------------------------
 #
-# ``as_sklearn`` returns lazy views of a braindecode dataset and does not copy the windows. The
-# groups are the subjects, so any scikit-learn group splitter can hold out subjects.
+# ``as_sklearn`` converts a braindecode dataset to ``X``, ``y`` and ``groups`` without copying the
+# windows: windows are read when they are used. The groups are the subjects, so any group splitter
+# of scikit-learn, such as ``GroupKFold``, can hold out subjects.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,9 +38,11 @@ print(f"X {X.shape}, y {y.shape}, {len(np.unique(groups))} subjects")
 # Cross-validation over subjects
 # ------------------------------
 #
-# ``encoder="small"`` is a bundled encoder that was pretrained on other subjects, and each fold
-# fine-tunes it. Without ``encoder=``, each fold would first pretrain a new encoder on its training
-# subjects only; held-out subjects are not used for training, not even without labels.
+# ``small`` is an encoder that is bundled with the package and was pretrained on other subjects
+# (:doc:`/guide/pretrained`). In each fold, a copy of this encoder is fine-tuned on the training
+# subjects. If you omit ``encoder``, a new encoder is first pretrained on the training subjects of
+# the fold. In both cases, the held-out subjects of a fold are not used for training, not even their
+# unlabeled windows.
 
 kappa = make_scorer(cohen_kappa_score)
 by_subject = dict(groups=groups, cv=GroupKFold(n_splits=4), scoring=kappa)
@@ -51,10 +54,11 @@ print("Cohen's kappa of each fold:", *cross_val_score(clf, X, y, **by_subject).r
 # Pipelines and linear probes
 # ---------------------------
 #
-# A :class:`~braindecode_pars.PARSEmbedder` is a scikit-learn transformer. ``fit`` pretrains unless
-# an encoder is passed, and ``transform`` returns one feature vector per window. The rows of the
-# figure differ only in the first step of the pipeline: a pretrained encoder, a random encoder, and
-# log band power.
+# :class:`~braindecode_pars.PARSEmbedder` is a scikit-learn transformer that computes features with
+# an encoder. ``fit`` pretrains an encoder, unless you pass a pretrained encoder; ``transform``
+# returns one feature vector per window. A linear probe is a linear classifier on such features. The
+# figure compares three pipelines that differ only in the first step: features of a pretrained
+# encoder, features of an encoder with random weights, and log band power.
 
 embedders = {
     "pretrained": PARSEmbedder(encoder="small", verbose=0),
@@ -78,15 +82,17 @@ ax.set_yticks(range(3), probe_scores)
 plt.show()
 
 # %%
-# Eight subjects and one seed are too few for a ranking. The tokens of both encoders contain the
-# power spectrum, so the random encoder is an important baseline.
+# Eight subjects and one seed are too few to rank the features. The random encoder is an important
+# baseline: the input of both encoders (tokens) contains the power spectrum of the signal, so even
+# random weights preserve information about the power spectrum.
 #
 # Grid search
 # -----------
 #
-# Two underscores address the parameters of a step, as usual. This search covers the regularization
-# strength and the pooling of channels, with held-out subjects in its folds. The encoder is already
-# pretrained, so the search does not pretrain.
+# As usual in scikit-learn, a parameter of a pipeline step is addressed by the name of the step, two
+# underscores, and the name of the parameter. This search compares two regularization strengths and
+# two ways of pooling channels, with cross-validation over subjects. The encoder is already
+# pretrained, so nothing is pretrained in the search.
 
 pipeline = make_pipeline(
     PARSEmbedder(encoder="small", verbose=0), StandardScaler(), LogisticRegression(max_iter=1000)
@@ -104,16 +110,17 @@ print("best parameters:", search.best_params_)
 # Callbacks of skorch
 # -------------------
 #
-# Fine-tuning uses a skorch net, which accepts skorch callbacks. This callback stops the training if
-# the validation loss has not decreased for two epochs; ``validation=0.2`` holds out subjects.
-# ``history_`` has one row per epoch of pretraining and fine-tuning.
+# Networks are fine-tuned with skorch, so you can pass skorch callbacks. Here, the callback
+# ``EarlyStopping`` stops the training if the validation loss has not decreased for two epochs. With
+# ``validation=0.2``, a fifth of the subjects is held out to compute this loss. The table
+# ``history_`` has one row per epoch of pretraining (none here) and fine-tuning.
 
 from skorch.callbacks import EarlyStopping
 
 stopped = PARSClassifier(
     encoder="small",
     finetune_epochs=30,
-    finetune_warmup=None,  # a constant rate: the number of epochs is not known in advance
+    finetune_warmup=None,  # constant learning rate, because the number of epochs is not known
     validation=0.2,
     callbacks=[EarlyStopping(patience=2)],
     random_state=0,
@@ -123,8 +130,9 @@ print(f"stopped after {len(stopped.net_.history)} of 30 epochs")
 stopped.history_.tail(3).round(3)
 
 # %%
-# Pretraining is also available as a callback for your own net, for example ``EEGClassifier`` of
-# braindecode. It runs once, before the first epoch, on the training windows of the net:
+# Pretraining is also available as a skorch callback, for your own networks or for the
+# ``EEGClassifier`` of braindecode. The callback pretrains the encoder of the network once, before
+# the first epoch, on the windows that are passed to ``fit``, without the validation windows:
 
 from braindecode import EEGClassifier
 from skorch.dataset import ValidSplit
@@ -148,6 +156,7 @@ net.fit(windows_ds, y=None)
 print("training loss of the net:", *np.round(net.history[:, "train_loss"], 2))
 
 # %%
-# These tools work in the same way as for a logistic regression, but ``fit`` takes longer.
+# All of these tools are used in the same way as with a logistic regression, but ``fit`` takes
+# longer.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/scikit_learn.png"

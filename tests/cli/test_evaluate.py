@@ -65,8 +65,11 @@ MISTAKES = {
     "compare SMALL --load reference=average": (1, "unexpected keyword argument 'reference'"),
     # Encoders are checked before a corpus is read.
     "compare --dataset tuab --data no --encoder nowhere": (1, "nowhere is not an existing folder"),
-    "compare SMALL --method band-power --against scratch": (1, "scratch; use one of log band"),
-    "compare SMALL --method band-power": (1, "at least two methods, got log band power"),
+    "compare SMALL --method band-power --against scratch": (
+        1,
+        "scratch is not one of the methods. Use one of log band",
+    ),
+    "compare SMALL --method band-power": (1, "at least two methods, got only log band power"),
     "label-efficiency SMALL --n 1 --test-subject 9": (1, "--test-subject must be one of '1'"),
     "compare SMALL --grid sizes": (2, "--grid", "ablation"),
     "leave-one-subject-out SMALL --against scratch": (2, "--against", "compare"),
@@ -105,7 +108,7 @@ def pretrain(task, folder):
 
 def test_leave_one_subject_out(tmp_path):
     output = evaluate("leave-one-subject-out", *SMALL, "--method", "band-power", "--out", tmp_path)
-    assert "mean ± SD over 4 held-out subjects" in output
+    assert "mean score ± SD over 4 held-out subjects" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["protocol"]) == {"leave_one_subject_out"}
     mean, sd = re.search(r"log band power │ +(-?[\d.]+) ± ([\d.]+)", output).groups()
@@ -125,7 +128,7 @@ def test_label_efficiency(tmp_path):
         *("--test-subject", 4, "--seeds", 2, "--metric", "f1", "--out", tmp_path),
     )
     assert "n train subjects" in one_line(output)
-    assert "over 2 seeds, over all test windows" in output
+    assert "over 2 seeds; each score is computed over all test windows" in output
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert set(scores["subject"].astype(str)) <= {"4", "all"}
     pooled = scores[scores["subject"] == "all"].groupby("n_train_subjects")["value"]
@@ -141,7 +144,7 @@ def test_transfer(encoders, tmp_path):
         *("--seeds", 1, "--method", "band-power", "--out", tmp_path / "out"),
     )
     assert "pretrained" in output
-    assert "over 1 seed, over all test windows" in output
+    assert "over 1 seed; each score is computed over all test windows" in output
     scores = pd.read_csv(tmp_path / "out/scores.csv")
     trained = {"pretrained, head trained", "pretrained, fine-tuned", "random encoder, head trained"}
     assert set(scores["method"]) == {"log band power", *trained}
@@ -180,7 +183,7 @@ def test_reproduce_prints_means_over_people_and_their_spread_over_seeds(tmp_path
     assert result.exit_code == 0, result.output
     given = dict(epochs=2, seeds=range(2), num_layers=1)
     assert calls == [(12, tmp_path, given)]
-    assert "mean over 2 held-out subjects" in result.output
+    assert "mean score over 2 held-out subjects" in result.output
     found = one_line(result.output)
     assert "from scratch 0.500 ± 0.707 - " in found
     assert "PARS, head trained 0.750 ± 0.707 0.75 " in found

@@ -91,7 +91,7 @@ def made(records, tmp_path_factory):
 def test_labeled_recordings_of_all_splits_are_stored(made, records):
     path, output = made
     assert "ysyw: 4 subjects (4 recordings) of 1,983 in the full corpus." in output
-    assert "32 labeled windows of the classes W, N1, N2, N3, R." in output
+    assert "Labeled windows: 32 (classes: W, N1, N2, N3, R)." in output
     windows = SignalStore.open(path).labeled_windows()
     assert set(windows.description["split"]) == {"train", "valid", "test"}
     check_equal(windows, datasets.ysyw.load(records, split_seed=1, verbose=0))

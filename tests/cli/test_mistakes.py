@@ -13,13 +13,13 @@ from braindecode_pars.cli import app
 
 #: Command line -> exit code, and a part of the error message.
 MISTAKES = {
-    "store store": (2, "got 1 folders"),
+    "store store": (2, "Number of folders: 1"),
     "store tree out --share tueg=1": (2, "--share and --set require --recipe"),
     "store tree out --labels": (2, "--labels, --exclude, --share and --set require"),
     "store --recipe tueg=. out --labels": (1, "TUEG has no labels"),
     "plan": (2, "--n-windows and --sfreq"),
     "plan absent": (1, "absent"),
-    "pretrain tree --out out": (1, "use: braindecode-pars store tree STORE"),
+    "pretrain tree --out out": (1, ": braindecode-pars store tree STORE"),
     "fit tree --out out --jobs 1": (1, "braindecode-pars store FOLDER STORE"),
     "pretrain store --out out --set n_patches": (1, "KEY=VALUE"),
     "fit tree --out out --method pars --encoder small": (2, "--method trains a new encoder"),

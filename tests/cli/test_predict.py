@@ -248,7 +248,7 @@ def test_a_recording_that_fails_does_not_end_the_others(clf, call, tmp_path, cap
     assert table.loc["bad", "problem"] == "bad.edf is bad."
     assert table["windows"].fillna(0).tolist() == [3, 0, 3]
     printed = capsys.readouterr()
-    assert "bad.edf: failed. bad.edf is bad." in printed.err
+    assert "bad.edf: The recording could not be predicted. bad.edf is bad." in printed.err
     assert "1 of 3 recordings could not be predicted" in printed.out
     assert "Traceback" not in printed.err + printed.out
     assert call("a.edf") == 0  # the other path was mistyped
@@ -337,7 +337,8 @@ def test_adapted_predictions_are_those_of_python(nights, undrawn, tmp_path):
     result = predict(*arguments, "--adapt")
     assert result.exit_code == 0, result.output
     assert f"{stages.count('W')} W" in result.output
-    assert f"{further.name}: adapted to its unlabeled windows" in result.output
+    text = f"{further.name}: The model was adapted to the recording, with its unlabeled windows"
+    assert text in result.output
     adapted, _ = adapted_to(clf, file, rescale=True)
     written = pd.read_csv(tmp_path / "out" / "P8_raw_predictions.csv")["entropy"]
     expected = adapted.predict_raw(file, rescale=True)["entropy"]

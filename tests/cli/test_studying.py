@@ -125,7 +125,7 @@ def test_a_study_that_fails_the_data_check_ends_with_the_reason(tmp_path):
     result = run(data, "--out", out, "--labels", "labels.csv")
     assert result.exit_code == 0, result.output
     assert "16 of 5 s" in result.output
-    assert "Encoder small: reference as recorded, but average in training" in result.output
+    assert "encoder small: reference as recorded, but average in training" in result.output
     for text in (result.output, (out / "report.html").read_text()):
         assert "at least 6 are required" in " ".join(text.split())
     assert not (out / "model").exists()
