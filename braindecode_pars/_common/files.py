@@ -81,7 +81,7 @@ def written_aside(folder: Path) -> Iterator[Path]:
         raise type(error)(
             error.errno,
             f"{target} cannot be written ({error.strerror}). No file is damaged: each file has "
-            "either its previous or its new content. Solve the problem, and repeat the call.",
+            "either its previous or its new content. Fix the problem, and repeat the call.",
         ) from error
 
 

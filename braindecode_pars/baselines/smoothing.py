@@ -114,7 +114,7 @@ class HMMSmoothing(LabelPredictor):
                 raise ValueError(
                     "HMMSmoothing estimates transition probabilities from consecutive labeled "
                     "windows, but X contains no consecutive labeled windows. Pass labeled windows "
-                    "that start where the previous window of the recording stops."
+                    "that start where the previous window of the recording ends."
                 )
             self.transitions_ = transitions
         return self

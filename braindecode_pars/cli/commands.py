@@ -407,7 +407,7 @@ def plan(
     Options
     -------
     corpus
-        Folder of a signal store (see the command store).
+        Folder of a signal store, which "braindecode-pars store" creates.
     n_windows : N
         Number of windows in one pass over the data. Only without a store.
     sfreq
@@ -428,7 +428,7 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
     """Pretrain an encoder on a signal store. The default settings are those of the paper.
 
     On the CPU, the default settings are smaller and suitable for a laptop, unless you pass --paper.
-    The command plan estimates the duration and the disk space of a run.
+    "braindecode-pars plan" estimates the duration and the disk space of a run.
 
     To use several GPUs or processes on one machine: torchrun --nproc-per-node N -m braindecode_pars
     pretrain ...
@@ -436,7 +436,7 @@ def pretrain(store: Path, *, out: Path, resume: bool = False, options: dict[str,
     Options
     -------
     store
-        Folder of a signal store (see the command store).
+        Folder of a signal store, which "braindecode-pars store" creates.
     out
         Folder for the run: settings, losses, checkpoints and the pretrained encoder.
     resume
@@ -620,9 +620,10 @@ def reproduce(
 
     The subjects are divided into two halves. For each pretext task, an encoder is pretrained
     without labels on the first half and then frozen (not trained any further); the number of
-    training steps is the same for all tasks. The second half is tested in two parts: for each part,
-    a classifier on this encoder is trained with the labels of four subjects that are not in this
-    part. Then the two halves are swapped. To resume an interrupted command, run it again. Example:
+    training steps is the same for all tasks. The second half is divided into two test sets. For
+    each test set, a classifier on the frozen encoder is trained with the labels of four subjects,
+    which are drawn from all subjects (of both halves) that are not in this test set. Then the two
+    halves are swapped. To resume an interrupted command, run it again. Example:
     braindecode-pars reproduce sleep
 
     Options

@@ -124,9 +124,14 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
         Estimator with the parameter ``encoder``. If ``fit`` builds or pretrains an encoder, the
         estimator must also have the parameters that define a new encoder and its pretraining.
     windows : Windows
-        Windows of ``fit``.
+        Windows that were passed to ``fit``.
     source : Any
         Encoder that was already loaded. If None, the parameter ``encoder`` is used.
+
+    Returns
+    -------
+    EncoderStart
+        The loaded encoder with its card, or the sizes of the encoder to build.
 
     Raises
     ------

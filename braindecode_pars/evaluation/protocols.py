@@ -72,7 +72,7 @@ def leave_one_subject_out(
         Labeled windows, with ``subject`` in the descriptions of the recordings.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
-        of folds of whole subjects. If None, one subject is held out per fold.
+        of folds; a subject is never split between folds. If None, one subject is held out per fold.
     metrics : sequence of str
         Names of metrics, see :func:`~braindecode_pars.evaluation.score_predictions`.
     seeds : sequence of int
@@ -203,7 +203,8 @@ def label_efficiency(
     ``validation=0.2``). Subjects of split ``"valid"`` may be drawn for training, like subjects of
     split ``"train"``.
 
-    Estimators that pretrain also receive all subjects without labels in every fit.
+    Subjects without any labeled window are passed to every fit, because estimators can pretrain on
+    their windows.
 
     Parameters
     ----------
@@ -216,7 +217,7 @@ def label_efficiency(
         Numbers of labeled training subjects (in the paper, from 10 to 657).
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
-        of folds of whole subjects. If None, ``test_subjects`` are held out.
+        of folds; a subject is never split between folds. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
         Held-out subjects. If None, the subjects whose recordings have ``"test"`` as ``split`` in
         their description. No fit is trained on subjects of split ``"test"``.

@@ -97,27 +97,28 @@ class MeanTest(NamedTuple):
     ) -> float:
         r"""Return the number of subjects needed to detect a difference.
 
-        The contributions of subjects and of labeled subjects to the variance of the mean decrease
-        with the number of subjects. The contribution of pretraining does not: it depends only on
-        the number of pretraining seeds.
+        The variance of the mean has three components: test subjects, the random draw of labeled
+        training subjects, and the pretraining seed. The first two decrease as subjects are added.
+        The third depends only on the number of pretraining seeds.
 
         Parameters
         ----------
         difference : float
             True mean difference to detect.
         n_subjects : int
-            Number of subjects of this test.
+            Number of subjects from which this result was computed.
         power : float, default=0.8
             Power: the probability of detecting the difference.
         level : float, default=0.05
-            Significance level of the two-sided test. The degrees of freedom of this test (``df``)
-            are used for every number of subjects.
+            Significance level of the two-sided test. The test uses the degrees of freedom of this
+            result (``df``), regardless of the number of subjects.
 
         Returns
         -------
         float
             Number of subjects. Infinite if the contribution of pretraining is so large that no
-            number of subjects is sufficient; NaN if ``variances`` is empty.
+            number of subjects is sufficient; NaN if the variance components are unknown
+            (``variances`` is empty).
 
         Examples
         --------

@@ -37,7 +37,8 @@ class Corpus:
         For each window, the entry ``split`` in the description of its recording; None if it is
         missing.
     corpus_subjects : dict
-        Names of subjects (keys), and the same names prefixed with the corpus, if known (values).
+        Maps each subject name to the same name prefixed with the name of its corpus, or without a
+        prefix if the corpus is unknown.
 
     Examples
     --------
@@ -340,7 +341,7 @@ def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> Non
         rule.check(name, value)
     if len(values) == 0 or len(set(values)) < len(values):
         text = ", ".join(map(str, values)) or "an empty list"
-        raise ValueError(f"{name} must contain at least one value, and no value twice, got {text}.")
+        raise ValueError(f"{name} must contain at least one value and no duplicates, got {text}.")
 
 
 def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:

@@ -189,11 +189,11 @@ def permuted_explained_variances(
 ) -> np.ndarray:
     """Compute the variance explained by subject after permuting recordings between subjects.
 
-    The result shows which explained variance is expected by chance. Windows of a recording are
-    similar, so whole recordings are permuted, among recordings with the same set of classes. If a
-    subject has a single recording, subject and recording cannot be distinguished. Time blocks are
-    then permuted instead: the first half and the second half of the windows of each subject and
-    class.
+    The result shows how much explained variance to expect by chance. Windows of a recording are
+    similar, so whole recordings are permuted, among recordings with the same set of classes. If any
+    subject has only one recording, subject and recording cannot be distinguished. In that case,
+    time blocks are permuted for all subjects: the first half and the second half of the windows of
+    each subject and class.
 
     Parameters
     ----------

@@ -597,7 +597,7 @@ class DropPos(GridTask):
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return position logits and true positions of the patches with masked position.
+        """Predict the positions of the visible patches whose position embedding was removed.
 
         Parameters
         ----------
@@ -608,9 +608,9 @@ class DropPos(GridTask):
         -------
         prediction : Tensor, shape (batch, n_patches, n_dropped)
             Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of position ``n`` for
-            the ``m``-th visible patch with masked position.
+            the ``m``-th patch without a position embedding.
         target : Tensor of int64, shape (batch, n_dropped)
-            True positions.
+            True positions of these patches.
         """
         visible = self.random_order(x)[:, : self.n_visible]
         logits = self.classify(self.patches(x), visible)

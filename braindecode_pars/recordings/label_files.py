@@ -197,7 +197,7 @@ def classes_and_targets(
         names = classes_of_labels(durations, classes)
     elif classes is not None:
         raise ValueError(
-            "The argument classes can only be used for labels in a table or in file names, but the "
+            "classes= can only be used for labels in a table or in file names, but the "
             "labels are in annotations. Pass labels={description: class} instead."
         )
     elif isinstance(labels, Mapping):
@@ -574,8 +574,8 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
                 durations.setdefault(label, []).extend(durations_of_label.tolist())
     if unread and not durations:
         raise ValueError(
-            "The recordings contain no labels, because their annotations cannot be read, for "
-            f"example {unread}"
+            f"No labels were found, because annotations could not be read, for example in {unread} "
+            "Repair or remove the recordings that cannot be read, or pass the labels as a table."
         )
     return durations
 

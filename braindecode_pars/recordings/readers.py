@@ -363,9 +363,9 @@ def _read_wfdb(
         )
     if header.sig_len is None or not names or None in names:
         raise ValueError(
-            "the header does not contain the number of samples, or the name of a signal, or any "
-            "signals. If the record consists of several segments, pass the header of each segment "
-            "instead of the header of the record. Otherwise, complete the header."
+            "the header is incomplete: the number of samples is missing, a signal has no name, or "
+            "no signals are listed. If the record consists of several segments, pass the header of "
+            "each segment instead of the header of the record. Otherwise, complete the header."
         )
     # wfdb replaces a gain of 0, which means that a signal is not calibrated, by 200.
     gain = re.compile(rb"\S+\s+\S+\s+([-+.]?\d[\d.eE+-]*)")

@@ -311,9 +311,9 @@ class Recipe:
         """
         if self.cut is None:
             raise ValueError(
-                f"{self.card['name']} has no labels: its recipe has no function cut. To pretrain "
-                "on this corpus, store it without labels: braindecode-pars store --recipe "
-                f"{self.name}=FOLDER STORE."
+                f"{self.card['name']} has no labels: its recipe does not define the function "
+                "cut(). To pretrain on this corpus, store it without labels: braindecode-pars "
+                f"store --recipe {self.name}=FOLDER STORE."
             )
         finding, cutting = self._divided(self.cut, settings)
         recordings = choose_subjects(self.recordings(path, **finding), subjects, path)

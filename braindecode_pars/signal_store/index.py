@@ -120,7 +120,7 @@ class StoredRecording:
 
 @dataclass(eq=False)
 class SampleFile:
-    """File of samples (``samples.bin``), which each process that reads it maps into memory.
+    """Memory-mapped sample file (``samples.bin``). Each process creates its own memory map.
 
     The file is mapped on first access. The memory map is not pickled: each worker process maps the
     file again, regardless of how the process was started (fork or spawn). All processes share one
