@@ -671,7 +671,7 @@ def labels_within(
     inside = np.minimum(annot.onset + durations, length) - np.maximum(annot.onset, 0)
     n_windows, n_inside = (np.floor((t + rounding) / seconds) for t in (durations, inside))
     is_outside = (n_inside < n_windows) | (inside <= 0)
-    reason = "partly or completely outside the recording"
+    reason = "partly or completely outside the recording; only windows inside are used"
     cutting.record_excluded("labels", reason, is_outside.sum(), len(annot))
     is_short = (n_windows < 1) & ~is_outside
     reason = f"shorter than a window of {seconds:g} s"
