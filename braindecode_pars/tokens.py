@@ -32,7 +32,7 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
         Signals in any unit. Signals in volts and in microvolts give the same result: the square
         root of the default ``eps`` is 0.1 nV for signals in volts, which is much smaller than the
         amplitude of EEG. If the standard deviation of a signal is below 1e-9 in its unit, the
-        variance of the result is below 1, because of ``eps``. If the standard deviation is above
+        variance of the result is below 0.99, because of ``eps``. If the standard deviation is above
         1e19, the variance overflows. The estimators and the
         :class:`~braindecode_pars.signal_store.SignalStore` issue a warning in both cases.
     eps : float

@@ -429,8 +429,8 @@ def load_network(
         )
     if report.unexpected:
         checks.warn_user(
-            f"{len(report.unexpected)} tensors in {source} do not exist in this network and are "
-            f"not used: {checks.format_list(report.unexpected, 3)}. This is expected if they "
+            f"Some tensors in {source} ({len(report.unexpected)}) do not exist in this network and "
+            f"are not used: {checks.format_list(report.unexpected, 3)}. This is expected if they "
             "belong to a pretraining head. Otherwise, pass the network_params with which the "
             "weights were trained."
         )

@@ -80,7 +80,7 @@ def codes_to_adapt(
         )
     if (is_centered or labels is None) and len(windows) < transformers.MIN_WINDOWS:
         checks.warn_user(
-            f"adapt estimates the subject mean from only {len(windows)} windows, so the estimate "
+            f"adapt estimates the subject mean from few windows ({len(windows)}), so the estimate "
             f"is imprecise. Pass at least {transformers.MIN_WINDOWS} windows of the subject, with "
             "or without labels."
         )

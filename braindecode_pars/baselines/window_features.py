@@ -279,9 +279,10 @@ def _warn_of_bands(owner: NamedFeatures, excluded: list[str], sfreq: float) -> N
     """Warn of bands that are excluded because of the sampling rate in Hz."""
     if excluded:
         checks.warn_user(
-            f"{type(owner).__name__} excludes the frequency bands {checks.format_list(excluded)}, "
-            f"because windows sampled at {sfreq:g} Hz contain no frequencies above {sfreq / 2:g} "
-            "Hz. To include these bands, use a higher sampling rate."
+            f"{type(owner).__name__} excludes some frequency bands "
+            f"({checks.format_list(excluded)}), because windows sampled at {sfreq:g} Hz contain no "
+            f"frequencies above {sfreq / 2:g} Hz. To include these bands, use a higher sampling "
+            "rate."
         )
 
 

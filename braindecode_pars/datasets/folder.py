@@ -126,8 +126,8 @@ def load(
 
     Channels that at least half of the recordings contain are called usual channels. Recordings with
     fewer than half of the usual channels do not reduce the shared channels if they make up at most
-    a quarter of all recordings. Instead, they raise an error, or are skipped with
-    ``on_error="warn"``.
+    a quarter of all recordings. Instead, if they lack a shared channel, they raise an error, or are
+    skipped with ``on_error="warn"``.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def load(
         name. Omit this argument if ``labels`` or ``labels_from`` contain the subjects.
     window_seconds : float | None
         Length of a window in seconds. If None, use 30 s, or the duration of the labels if all of
-        them have the same duration and are shorter than 30 s. This duration is logged.
+        them have the same duration and are shorter than 30 s; in the latter case, it is logged.
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning is
         issued if the spectra indicate another line frequency.
@@ -379,7 +379,7 @@ def _labeled(
     window_seconds: float,
     preload: bool = True,
 ) -> mne.io.BaseRaw | None:
-    """Open a recording with its labels as annotations; None if no label is as long as a window.
+    """Open a recording with its labels as annotations; None if it has none, or is too short.
 
     Channel types are read from the BIDS table ``_channels.tsv`` if there is one.
     """

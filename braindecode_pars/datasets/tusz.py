@@ -3,9 +3,9 @@
 The length of a window is 30 seconds. The target is 1 for seizure and 0 for background; segments
 without an annotation count as background. Channels, filters and the division of subjects into 80 %
 training and 20 % validation follow appendix A.3 of the PARS paper. The appendix does not specify
-how long seizures in a window must last in total for the label seizure, and how the folder ``dev``
-is used; the arguments ``min_overlap`` and ``dev`` set both. Files are read with MNE; braindecode
-has no class for this corpus.
+the minimum total duration of seizures in a window with the target 1, nor how the folder ``dev`` is
+used; the arguments ``min_overlap`` and ``dev`` set both. Files are read with MNE; braindecode has
+no class for this corpus.
 """
 
 from pathlib import Path
@@ -146,9 +146,8 @@ def cut(
         together. A ``.csv`` file contains the seizures in each channel with their type; seizures in
         any channel and of any type are used.
     min_overlap : float
-        Minimum duration of the overlap of a window with seizures, in seconds, so that the window is
-        labeled as seizure. The default is 0.0001 s, the resolution of the annotations, so any
-        overlap counts.
+        Minimum total duration of seizures in a window with the target 1, in seconds. The default is
+        0.0001 s, the resolution of the annotations, so any overlap with a seizure counts.
 
     Returns
     -------

@@ -123,8 +123,8 @@ class EncoderEstimator(BaseEstimator):
         seed : int
             Seed of all random numbers.
         held_out : Windows | None
-            Windows on which the held-out loss is computed. If None, a tenth of the subjects in
-            ``parts`` is held out.
+            Windows on which the held-out loss is computed, used only if ``pretrain_epochs`` is
+            None. If ``held_out`` is also None, a tenth of the subjects in ``parts`` is held out.
         """
         if start.loaded_encoder is not None:
             encoder.load_state_dict(start.loaded_encoder.encoder.state_dict())

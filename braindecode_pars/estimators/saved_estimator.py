@@ -29,11 +29,12 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
     """Save the fitted model in a folder, without pickle.
 
     A single safetensors file contains all data that :meth:`load` reads: weights, labels,
-    parameters, training history, the encoder card (metadata of the encoder) and a checksum. A
-    human-readable copy of everything except the weights is saved as a JSON file in the same folder.
-    The decoder of the pretext task is not saved. To use only the encoder of a saved model, pass the
-    folder as ``encoder``, as in ``PARSClassifier(encoder=folder)``. ``PARSNet.from_pretrained``
-    loads the network of a saved PARSClassifier.
+    parameters, training history, the encoder card (metadata of the encoder) and a checksum. A JSON
+    file in the same folder contains a human-readable copy: of the arguments of the network if the
+    model contains a PARSNet, and of everything except the weights otherwise. The decoder of the
+    pretext task is not saved. To use only the encoder of a saved model, pass the folder as
+    ``encoder``, as in ``PARSClassifier(encoder=folder)``. ``PARSNet.from_pretrained`` loads the
+    network of a saved PARSClassifier.
 
     Parameters
     ----------

@@ -57,9 +57,10 @@ def subject_numbers(
     if counts.min() < min_windows:
         first_small = int((counts < min_windows).argmax())
         raise ValueError(
-            f"{owner} requires at least {min_windows} windows per subject to estimate the mean of "
-            f"a subject, but subject {names[first_small]} has {counts[first_small]}. Pass all "
-            f"windows of a subject in one call. If a subject has fewer windows in total, {remedy}."
+            f"{owner} requires at least {min_windows} windows per subject to estimate a mean over "
+            f"the windows of a subject, but subject {names[first_small]} has "
+            f"{counts[first_small]}. Pass all windows of a subject in one call. If a subject has "
+            f"fewer windows in total, {remedy}."
         )
     return numbers
 

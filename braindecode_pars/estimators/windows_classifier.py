@@ -225,8 +225,8 @@ class WindowsClassifier(LabelPredictor):
         Parameters
         ----------
         raw : mne.io.Raw | path
-            Continuous recording in volts (it is not modified), or the path of an EDF, BDF, FIF or
-            WFDB file.
+            Continuous recording in volts (it is not modified), or the path of an EDF, BDF, FIF,
+            WFDB, BrainVision or EEGLAB file.
         overlap : float
             Overlap of consecutive windows, as a proportion of the window length in [0, 1). If 0,
             the windows do not overlap. With overlap, additional windows are predicted, but the

@@ -394,6 +394,7 @@ def preprocessing_of(
     estimator: Any, windows: Windows, sfreq: float | None, n_times: int
 ) -> preprocessing.Preprocessing:
     """Return the preprocessing of the windows of ``fit``, from the argument or the metadata.
+
     Entries of the parameter ``preprocessing`` take precedence over the metadata of the windows.
 
     Parameters

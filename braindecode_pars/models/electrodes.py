@@ -244,11 +244,10 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     :class:`~braindecode_pars.PARSNet` uses relative amplitudes in addition to the features of the
     encoder, which do not contain amplitudes, because each channel is normalized
     (:func:`~braindecode_pars.tokens.instance_norm`). The relative amplitude of channel :math:`c` is
-    :math:`\log s_c -
-    \operatorname{mean}_j \log s_j`, where :math:`s` is the standard deviation over time. The mean
-    is computed over all channels of the window that are neither missing nor flat, including channel
-    :math:`c`. A factor that is common to all channels, such as the conversion from volts to
-    microvolts, therefore has no effect.
+    :math:`\log s_c - \operatorname{mean}_j \log s_j`, where :math:`s` is the standard deviation
+    over time. The mean is computed over all channels of the window that are neither missing nor
+    flat, including channel :math:`c`. A factor that is common to all channels, such as the
+    conversion from volts to microvolts, therefore has no effect.
 
     Parameters
     ----------

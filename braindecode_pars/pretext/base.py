@@ -590,8 +590,8 @@ def make_task(
         accepted = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"encoder"}
         if unknown := sorted(set(task_params) - accepted):
             raise TypeError(
-                f"{task.__name__} has no parameter {', '.join(map(repr, unknown))}, which was "
-                "passed as an additional argument of the pretext task. Use the parameters of "
+                f"The pretext task {task.__name__} does not accept the additional arguments passed "
+                f"for it: {', '.join(map(repr, unknown))}. Use only the parameters of "
                 f"{task.__name__}: {', '.join(sorted(accepted)) or 'none'}."
             )
         if "sfreq" in accepted and sfreq is not None:

@@ -343,14 +343,16 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
     if sfreq < 30:
         raise ValueError(
             "The features 'bands', 'aperiodic' and 'alpha' require a sampling rate of at least 30 "
-            f"Hz, because they include frequencies up to 14 Hz, got {sfreq:g} Hz. Use only other "
-            "features, for example features=['trend', 'hjorth', 'shape']."
+            f"Hz, because they include frequencies up to 14 Hz, got {sfreq:g} Hz. Use a higher "
+            "sampling rate or, in a pretext task, only other features, for example "
+            "features=['trend', 'hjorth', 'shape']."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
             "The features 'bands', 'aperiodic' and 'alpha' require windows of at least two "
-            f"seconds, got {x.shape[-1]} samples at {sfreq:g} Hz. Use longer windows, or only "
-            "other features, for example features=['trend', 'hjorth', 'shape']."
+            f"seconds, got {x.shape[-1]} samples at {sfreq:g} Hz. Use longer windows or, in a "
+            "pretext task, only other features, for example "
+            "features=['trend', 'hjorth', 'shape']."
         )
     n_samples = round(sfreq)
     segments = x.unfold(-1, n_samples, n_samples // 2)
@@ -550,10 +552,10 @@ class SignalFeatures(GridTask):
         excluded = [f"{low:g} to {high:g} Hz" for low, high in BANDS if high > self.sfreq / 2]
         if bands in self.features.values() and excluded:
             checks.warn_user(
-                f"{type(self).__name__}: the frequency bands {checks.format_list(excluded)} are "
-                f"excluded, because signals with a sampling rate of {self.sfreq:g} Hz contain no "
-                f"frequencies above {self.sfreq / 2:g} Hz. To include these bands, use a higher "
-                "sampling rate."
+                f"{type(self).__name__} excludes some frequency bands "
+                f"({checks.format_list(excluded)}), because signals sampled at {self.sfreq:g} Hz "
+                f"contain no frequencies above {self.sfreq / 2:g} Hz. To include these bands, use "
+                "a higher sampling rate."
             )
         n_features = sum(self._sizes.values())
         self.head = nn.Linear(self.encoder.embed_dim, n_features)

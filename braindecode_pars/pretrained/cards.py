@@ -67,9 +67,9 @@ class EncoderCard:
         Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty if the
         encoder was not pretrained; None if the subjects are unknown. If the corpus is unknown, a
         name is considered to be the same subject as the same name in any corpus, unless the name is
-        purely numeric, such as "7". Because such names occur in many corpora, a numeric name
-        without a corpus only matches the same numeric name without a corpus. The card of an encoder
-        that was saved for sharing contains no names, see :meth:`without_names`.
+        only a number, such as "7", "S07" or "sub-07". Because such names occur in many corpora, a
+        number without a corpus only matches the same number without a corpus. The card of an
+        encoder that was saved for sharing contains no names, see :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning after pretraining. Empty if the encoder was not fine-tuned;
         None if the subjects are unknown.

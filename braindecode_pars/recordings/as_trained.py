@@ -358,7 +358,7 @@ class Prepared:
     Attributes
     ----------
     raw : Raw
-        The recording, not preprocessed.
+        The recording as it was passed; it is not changed.
     name : str
         Name of the recording.
     missing : list of str

@@ -144,7 +144,7 @@ def fixed_windows(
     Raises
     ------
     ValueError
-        If ``seconds`` is not positive, or shorter than one sample.
+        If ``seconds`` is not positive, or so short that a window would contain no sample.
 
     Examples
     --------

@@ -373,11 +373,12 @@ def _labels_by_subject(
     rows = pd.DataFrame(dict(file=files, label=file_labels)).dropna()
     if rows.empty:
         raise ValueError(
-            f"{where} contains no row for any subject of the recordings "
-            f"({checks.format_list([*map(str, dict.fromkeys(file_subjects))])}), only rows for "
-            f"{checks.format_list([*map(str, names)], max_items=5)}. Correct the subjects in the "
-            "table. If the subjects of the recordings are wrong, pass subject (--subject), a "
-            "regular expression that matches the subject in a path."
+            f"{where} contains no row for any subject of the recordings. Subjects of the "
+            "recordings: "
+            f"{checks.format_list([*map(str, dict.fromkeys(file_subjects))])}. Subjects in the "
+            f"table: {checks.format_list([*map(str, names)], max_items=5) or 'none'}. Correct the "
+            "subjects in the table. If the subjects of the recordings are wrong, pass subject "
+            "(--subject), a regular expression that matches the subject in a path."
         )
     return _labeled_files(rows.assign(onset=np.nan, duration=0.0))
 
@@ -531,7 +532,8 @@ def read_hypnogram(hypnogram: Path, open_recording: Opener) -> mne.Annotations:
     delay = (stages_start - start).total_seconds()
     if not -43_200 <= delay < raw.duration:
         delay = (delay + 43_200) % 86_400 - 43_200
-    log.info("The hypnogram %s begins %g s after the recording.", hypnogram.name, delay)
+    message = "The hypnogram %s starts %g s after the start of its recording."
+    log.info(message, hypnogram.name, delay)
     return _delayed(stages, delay)
 
 
@@ -574,8 +576,8 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
                 durations.setdefault(label, []).extend(durations_of_label.tolist())
     if unread and not durations:
         raise ValueError(
-            f"No labels were found, because annotations could not be read, for example in {unread} "
-            "Repair or remove the recordings that cannot be read, or pass the labels as a table."
+            "No label was found in the recordings, and at least one recording cannot be read: "
+            f"{unread} Repair or remove it, or pass the labels as a table."
         )
     return durations
 
@@ -615,10 +617,12 @@ def labels_within(
 ) -> mne.Annotations:
     """Return the annotations that are labels, with the class names as descriptions.
 
-    Labels that cannot be used are excluded and reported with :func:`~.cutting.record_excluded`:
-    labels that are partly or completely outside the recording, labels that are shorter than a
-    window, and labels that overlap another label of the same class. Labels of different classes
-    must not overlap, except that labels without a duration may overlap each other.
+    Labels from which windows are lost are reported with :func:`~.cutting.record_excluded`: labels
+    that are partly or completely outside the recording, labels that are shorter than a window, and
+    labels that overlap another label of the same class. Only the overlapping labels are removed
+    here; for all other labels, :func:`~.cutting.event_windows` creates only complete windows within
+    the recording. Labels of different classes must not overlap, except that labels without a
+    duration may overlap each other.
 
     Parameters
     ----------
@@ -667,7 +671,7 @@ def labels_within(
     inside = np.minimum(annot.onset + durations, length) - np.maximum(annot.onset, 0)
     n_windows, n_inside = (np.floor((t + rounding) / seconds) for t in (durations, inside))
     is_outside = (n_inside < n_windows) | (inside <= 0)
-    reason = "partly or completely outside the recording"
+    reason = "partly or completely outside the recording; only windows inside are used"
     cutting.record_excluded("labels", reason, is_outside.sum(), len(annot))
     is_short = (n_windows < 1) & ~is_outside
     reason = f"shorter than a window of {seconds:g} s"

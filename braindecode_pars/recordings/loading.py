@@ -267,10 +267,10 @@ def read_corpus(
     -----
     UserWarning
         If recordings are skipped with ``on_error="warn"``; the message contains the file names. If
-        ``expected`` is passed, also if recordings or labels are excluded; the message is a table of
-        excluded items: their number, the total number, the reason and the file names. If the user
-        requested all of these exclusions, for example with "BAD" annotations, the table is only
-        logged.
+        ``expected`` is passed, also if items such as recordings or labels are excluded; the message
+        is a table of excluded items: their number, the total number, the reason and the file names.
+        If the user requested all of these exclusions, for example with "BAD" annotations, the table
+        is only logged.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Preprocess recordings as in the PARS paper: channels, sampling rate, filters (appendix A.3).
 
-MNE does not store all preprocessing steps in the measurement info. Therefore, the functions of this
-module add each step that they apply to the measurement info, from which
-:func:`~braindecode_pars.windows.recorded_steps.recorded` reads it.
+MNE does not store all preprocessing steps in the measurement info. Therefore,
+:func:`filter_and_resample` and :func:`set_reference` add their steps to the measurement info, from
+which :func:`~braindecode_pars.windows.recorded_steps.recorded` reads them.
 """
 
 from __future__ import annotations
@@ -234,10 +234,10 @@ def apply_steps(raw: mne.io.BaseRaw, steps: Iterable[tuple[str, Mapping[str, Any
 
 @contextmanager
 def _gaps_marked(raw: mne.io.BaseRaw) -> Iterator[str]:
-    """Mark all gaps with annotations of the same description, so that MNE does not filter them.
+    """Mark all gaps with annotations of the same description, so that MNE filters around them.
 
     The existing annotations of gaps are not sufficient: some of them last as long as the samples
-    that were removed, so MNE would not filter the recorded samples after the gap for this duration.
+    that were removed, so MNE would leave out recorded samples after the gap for this duration.
     """
     gap, annotations, start = "braindecode_pars gap", raw.annotations, 0
     for first, stop in [*marks.continuous_segments(raw), (raw.n_times, 0)]:

@@ -79,8 +79,8 @@ def _plain(entities: Iterable[str]) -> set[str]:
 def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     """Read a CSV or TSV file as a DataFrame of strings; empty cells are NaN.
 
-    Leading and trailing whitespace is removed from cells. Cells that contain "n/a", "NaN" or "null"
-    count as empty, in upper or lower case. Column names are converted to lower case.
+    Leading and trailing whitespace is removed from cells. The cells "n/a", "NaN" and "null" count
+    as empty, in upper or lower case. Column names are converted to lower case.
 
     Parameters
     ----------
