@@ -119,9 +119,9 @@ def ablation(
         If ``grid`` has neither of the two forms.
     ValueError
         If a setting is unknown. If there are no test subjects. If ``n_train_subjects`` is larger
-        than the number of training subjects. If an estimator has ``validation="split"`` and
-        ``test_subjects`` is None, because the validation subjects are then test subjects, and none
-        of them is left for validation.
+        than the number of training subjects. If an estimator has ``validation="split"``, and ``cv``
+        and ``test_subjects`` are None: the validation subjects are then test subjects, and none of
+        them is left for validation.
     FoldError
         If a fit fails.
 

@@ -310,8 +310,8 @@ def control_gains(
             available = ", ".join(map(str, dict.fromkeys(rows[column])))
             raise ValueError(
                 f"control_gains requires scores with {column}={required!r}, but the column "
-                f"{column!r} contains only: {available}. Add the missing scores, or change the "
-                "argument against."
+                f"{column!r} contains only: {available}. Add the missing scores; if the method is "
+                "missing, you can also change the argument against."
             )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.

@@ -154,8 +154,8 @@ def paired_tests(
     """
     scores = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     numbers = scores.groupby(["dataset", "method", "subject"], dropna=False)["n_train_subjects"]
-    # Test each amount of labels separately. If there is only one amount, test all rows together,
-    # because folds can differ in their number of training subjects.
+    # Test each amount of labels separately. If each subject has a single number of training
+    # subjects, test all rows together, because this number can differ between folds.
     varied = [name for name in tables.AMOUNTS if name in scores and scores[name].nunique() > 1]
     if numbers.nunique().max() > 1:
         varied.insert(0, "n_train_subjects")

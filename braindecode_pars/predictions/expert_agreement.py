@@ -141,8 +141,8 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         return _agreement_of_night(frame, expert)
     if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
         raise ValueError(
-            "frame contains several nights, so frame and expert must be mappings with the same "
-            "nights as keys, and at least one night."
+            "frame is a mapping of nights, so expert must also be a mapping, with the same nights "
+            "as keys, and both must contain at least one night."
         )
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)

@@ -303,9 +303,10 @@ def sleep_statistics(
         with the sleep stages of consecutive windows. Stages may have any usual spelling
         (:func:`~braindecode_pars.predictions.stage_of`).
 
-        The total duration of all windows is used as the time in bed, so crop the recording to the
-        period between lights off and lights on. Windows with the stage None, NaN, "unscored" or
-        movement time, and gaps between the rows of a table, count as unscored.
+        The time from the start of the first window to the end of the last window is used as the
+        time in bed, so crop the recording to the period between lights off and lights on. Windows
+        with the stage None, NaN, "unscored" or movement time, and gaps between the rows of a table,
+        count as unscored.
     window_seconds : float
         Length of a window in seconds. Used only if ``stages`` is a sequence.
 
@@ -315,7 +316,7 @@ def sleep_statistics(
         Durations and latencies are in minutes, and the values with ``%``, ``SE`` and ``SME`` in
         percent:
 
-        - ``TIB``: time in bed, that is, the total duration of all windows.
+        - ``TIB``: time in bed, from the start of the first to the end of the last window.
         - ``SPT``: sleep period time, from the start of the first to the end of the last window of
           sleep.
         - ``WASO``: wake after sleep onset, the duration of all windows of wake in the sleep period.

@@ -48,8 +48,8 @@ def predict_raw(
     if not len(starts):
         raise ValueError(
             f"The recording ({raw.duration:g} s) contains no window of {seconds:g} s that can be "
-            'predicted, because windows with a gap or an annotation that starts with "BAD" are '
-            "excluded. Pass a longer recording, or correct the annotations."
+            'predicted. Windows with a gap or an annotation that starts with "BAD" are excluded. '
+            "Pass a longer recording, or correct the annotations."
         )
     if not np.ptp(recording.signals, axis=1).any():
         names = checks.format_list([derivation.formula for derivation in recording.found])
@@ -335,7 +335,7 @@ def _amplitudes(recording: as_trained.Prepared, length: int) -> dict[str, float]
 
 
 def _compare_amplitudes(recording: as_trained.Prepared, clf: Any) -> Iterator[Finding]:
-    """Yield a finding with channels whose amplitudes differ much from the training amplitudes."""
+    """Yield a finding if amplitudes are outside the training range by a factor of at least five."""
     usual = clf.amplitudes_
     if usual is None:
         return
@@ -364,9 +364,8 @@ def _find_subject(recording: as_trained.Prepared, clf: Any, source: Any) -> Iter
     files = source.filenames if isinstance(source, mne.io.BaseRaw) else [source]
     from_path = subjects.possible_subjects(Path(files[0])) if files and files[0] else []
     his_id = (recording.raw.info["subject_info"] or {}).get("his_id")
-    names = [
-        name for name in (his_id, *from_path) if name and name != "X"
-    ]  # anonymous EDF files contain "X"
+    # Anonymous EDF files contain "X".
+    names = [name for name in (his_id, *from_path) if name and name != "X"]
     for name in [str(name) for name in names if name in seen or name in labeled][:1]:
         yield Finding("subject_in_training", dict(value=name))
 

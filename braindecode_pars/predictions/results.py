@@ -205,9 +205,8 @@ def write_summary(folder: ResultsFolder, problems: Mapping[str, str]) -> pd.Data
             rows.setdefault(name.removesuffix(RECORD), row)
     table = pd.DataFrame([{"recording": name, **rows[name]} for name in sorted(rows)])
     counts = table.columns.intersection(["windows", "windows_not_predicted", "n_findings"])
-    table[counts] = table[counts].astype(
-        "Int64"
-    )  # integers also if values of a failed recording are missing
+    # Keep integers, even if values of a failed recording are missing.
+    table[counts] = table[counts].astype("Int64")
     table["problem"] = [problems.get(name) for name in sorted(rows)]
     files.replace_file(folder.path / SUMMARY, table.round(3).to_csv(index=False))
     return table

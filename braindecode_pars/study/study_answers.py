@@ -39,7 +39,7 @@ PRETRAINING = {
         "For the recommended method, see question 3.",
     ),
     Outcome.UNCLEAR: (
-        "Inconclusive: the improvement is not significant, but a relevant improvement is not ruled "
+        "Inconclusive: the difference is not significant, but a relevant improvement is not ruled "
         "out.",
         _DIFFERENCE,
         _DETECTABLE,
@@ -150,7 +150,7 @@ def _method_answer(study: Any) -> Answer:
             f"This method is the simplest of {len(chosen.equivalent) + 1} equivalent methods. A "
             f"method is equivalent if its mean score is at most {RELEVANT_DIFFERENCE} below the "
             "highest mean score, and not significantly lower.",
-            f"The other equivalent methods are: {format_list(chosen.equivalent, max_items=3)}.",
+            f"Other equivalent methods: {format_list(chosen.equivalent, max_items=3)}.",
         ]
     return Answer(
         f"{status}: {chosen.method}{', subject-centered' * chosen.is_centered}.",

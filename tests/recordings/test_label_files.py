@@ -226,7 +226,7 @@ def test_a_list_orders_the_classes_and_a_dict_names_them():
 def test_classes_that_no_file_has(classes, message):
     with pytest.raises((TypeError, ValueError), match=message):
         classes_of_labels({"W", "N1"}, classes)
-    with pytest.raises(ValueError, match="classes= .* labels={"):
+    with pytest.raises(ValueError, match=r"classes= .* labels={"):
         classes_and_targets(None, ["W"], {}, 30.0)
 
 

@@ -104,7 +104,7 @@ def test_recordings_without_a_window_are_listed(labeled_folder, tmp_path):
     corpus = RECIPE.labeled(labeled_folder, seconds=1.5)
     with pytest.warns(UserWarning, match=r"P02_valid\.txt"):
         store = SignalStore.create(tmp_path / "store", corpus, verbose=0)
-    assert list(store.skipped.values()) == ["it has no labeled window."]
+    assert list(store.skipped.values()) == ["it has no labeled windows."]
     assert [len(part) for part in store.labeled_windows().datasets] == [3, 2]
     assert corpus.settings["seconds"] == 1.5
 
