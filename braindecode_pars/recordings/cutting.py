@@ -157,13 +157,7 @@ def fixed_windows(
     >>> len(windows), windows[0][0].shape, windows[0][1]
     (2, (1, 3000), 1)
     """
-    check_positive(seconds=seconds)
-    length = round(seconds * raw.info["sfreq"])  # in samples
-    if not length:
-        raise ValueError(
-            f"Windows must contain at least one sample, got seconds={seconds} at a sampling rate "
-            f"of {raw.info['sfreq']:g} Hz. Use longer windows."
-        )
+    length = _n_samples(raw, seconds)
     segments = continuous_segments(raw)
     segment_starts = [np.arange(start, stop - length + 1, length) for start, stop in segments]
     if not sum(map(len, segment_starts)):
@@ -175,6 +169,18 @@ def fixed_windows(
     start_seconds = starts / raw.info["sfreq"]
     targets = target(start_seconds, start_seconds + seconds) if callable(target) else target
     return _good_windows(raw, np.arange(len(starts)), starts, length, targets)
+
+
+def _n_samples(raw: mne.io.BaseRaw, seconds: float) -> int:
+    """Return the number of samples of a window; raise ValueError if there are none."""
+    check_positive(seconds=seconds)
+    n_samples = round(seconds * raw.info["sfreq"])
+    if not n_samples:
+        raise ValueError(
+            f"Windows must contain at least one sample, got seconds={seconds} at a sampling rate "
+            f"of {raw.info['sfreq']:g} Hz. Use longer windows."
+        )
+    return n_samples
 
 
 def _good_windows(
@@ -235,9 +241,8 @@ def event_windows(
     >>> [target for _, target, _ in windows]
     [3, 3, 3, 3, 3, 3, 4, 4]
     """
-    check_positive(seconds=seconds)
+    length = _n_samples(raw, seconds)
     sfreq, annotations = raw.info["sfreq"], raw.annotations
-    length = round(seconds * sfreq)
     # Number of samples of each annotation within the recording.
     first = np.round((annotations.onset - raw.first_time) * sfreq)
     n_samples = np.floor((annotations.duration + max(ROUNDING, 0.5 / sfreq)) * sfreq)

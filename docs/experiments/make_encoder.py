@@ -74,23 +74,25 @@ contains information from the *EEG Motor Movement/Imagery Dataset* 1.0.0
 
 {cite}
 
-What was changed: runs 4, 8 and 12 (imagery of the left or right fist) were resampled to {sfreq:g}
-Hz, band-pass filtered to {low:g}-{high:g} Hz without a notch filter, and re-referenced to the
-average of {n_chans} channels (the motor rows and the 10-20 system); only these channels were used.
-Subjects 17 and higher were read from copies at 128 Hz. The encoder was trained on random crops of
-single channels, without labels. This folder contains its weights, but no recordings.
+Changes to the recordings: runs 4, 8 and 12 (imagery of the left or right fist) were resampled to
+{sfreq:g} Hz, band-pass filtered to {low:g}-{high:g} Hz without a notch filter, and re-referenced to
+the average of {n_chans} channels (the motor rows and the 10-20 system). Only these channels were
+used. Subjects 17 and higher were read from copies of the recordings at 128 Hz. The encoder was
+trained on random crops of single channels, without labels. This folder contains the weights of the
+encoder, but no recordings.
 
 - Training subjects: {people}
-- Relative loss (1 = chance level) on held-out subjects, {held_out_people}:
-  {loss:.3f} ({n_crops} random crops)
-- Date: {date}
+- Loss on held-out subjects ({held_out_people}): {loss:.3f} times the chance-level loss
+  (below 1 is better than chance), computed from {n_crops} random crops
+- Date of training: {date}
 - Machine: {machine}
-- Development subjects: {development}
-- {limits}
+- Scores on development subjects: {development}
+- Limitations: {limits}
 
-`encoder.safetensors` contains the weights and the encoder card; `encoder.json` is a human-readable
-copy of the card. To train the encoder again on a store of the same recordings, and to create this
-folder:
+`encoder.safetensors` contains the weights and the encoder card (a description of the training
+data); `encoder.json` is a human-readable copy of the card. To train the encoder again on a signal
+store (a folder created by `braindecode-pars store`) of the same recordings and create this folder,
+run:
 
 ```sh
 {command}

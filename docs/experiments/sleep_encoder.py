@@ -75,18 +75,19 @@ the *St. Vincent's University Hospital / University College Dublin Sleep Apnea D
 
 {cite}
 
-What was changed: one channel (C3-A2 or C4-A1) at 128 Hz was divided into the 30-s windows of the
-hypnogram. The encoder was trained on these windows without labels. This folder contains its
-weights, but no recordings.
+Changes to the recordings: one channel (C3-A2 or C4-A1), sampled at 128 Hz, was divided into the
+30-s windows of the hypnogram. The encoder was trained on these windows without labels. This folder
+contains the weights of the encoder, but no recordings.
 
-- Training subjects: {people}
-- Relative loss (1 = chance level) on {held_out_people}: {loss:.3f}
-- Date: {date}
+- Subjects: {people}
+- Loss on {held_out_people}: {loss:.3f} times the chance-level loss (below 1 is better than chance)
+- Date of training: {date}
 - Machine: {machine}
-- {limits}
+- Limitations: {limits}
 
-`encoder.safetensors` contains the weights and the encoder card; `encoder.json` is a human-readable
-copy of the card. To train the encoder again, and to create this folder:
+`encoder.safetensors` contains the weights and the encoder card (a description of the training
+data); `encoder.json` is a human-readable copy of the card. To train the encoder again and create
+this folder, run:
 
 ```sh
 {command}

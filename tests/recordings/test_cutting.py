@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import mne
 import numpy as np
 import pytest
@@ -44,6 +46,9 @@ def test_event_windows_follow_the_annotations():
     assert windows.metadata["target"].tolist() == [0] * 7 + [1] * 2 + [0]
     assert windows.metadata["i_start_in_trial"].tolist()[-3:] == [3000, 3400, 9500]
     assert event_windows(raw, {"N3": 0}, 4.0) is None
+    for cut in (partial(event_windows, raw, {"W": 0}), partial(fixed_windows, raw)):
+        with pytest.raises(ValueError, match=r"seconds=0\.001"):
+            cut(seconds=0.001)
 
 
 @pytest.mark.parametrize(("seconds", "n_windows"), [(0.57, 3), (1.1, 1), (4.1, 3)])
