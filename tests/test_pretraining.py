@@ -176,6 +176,13 @@ def test_pretraining_happens_in_place_before_the_first_step(tiny, nights):
     assert any(not torch.equal(before, after) for before, after in pairs)
 
 
+def test_the_network_knows_the_sampling_rate_of_arrays(tiny):
+    X = np.random.default_rng(0).normal(size=(8, 3, 3000)).astype(np.float32)
+    pretraining = ("pretraining", Pretraining("features", epochs=1, verbose=0))
+    net = eeg_classifier(tiny, pretraining, batch_size=8).fit(X, np.arange(8) % 5)
+    assert dict(net.callbacks_)["pretraining"].net_.task_.sfreq == 100.0
+
+
 def test_pretraining_uses_only_the_training_set(tiny, nights):
     train = Counting(Subset(nights, range(60)))
     valid = Counting(Subset(nights, range(60, 96)))

@@ -144,9 +144,10 @@ def test_preprocessing_matches_the_published_sources(name, tmp_path):
     if name == "Labram":  # four patches of one second, and one row that is not used
         tensors["temporal_embedding"] = tensors["temporal_embedding"][:, :5]
     body = {k: v for k, v in tensors.items() if not k.startswith(("final_layer", "chans_id"))}
-    head = clf.net_.module_.network.state_dict()
-    head = {k: v for k, v in head.items() if k.startswith("final_layer")}
+    of_fit = clf.net_.module_.network.state_dict()
+    head = {k: v for k, v in of_fit.items() if k.startswith("final_layer")}
     assert network.load_state_dict({**body, **head}, strict=False).unexpected_keys == []
+    assert all(torch.equal(value, of_fit[key]) for key, value in network.state_dict().items())
     x = torch.from_numpy(prepared(name, windows.get_data(copy=True)).astype(np.float32))
     with torch.inference_mode():
         logits = network(x, **({"ch_names": channel_names} if name == "Labram" else {}))

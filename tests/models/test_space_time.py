@@ -106,10 +106,10 @@ def test_a_missing_channel_changes_nothing(encoder):
     keep = torch.zeros(3, len(NAMES), dtype=torch.bool)
     keep[:, present] = True
     x[:, [1, 4]] = torch.nan
-    actual = embed_channels(encoder, x, where, keep)
-    torch.testing.assert_close(
-        actual[:, present], embed_channels(encoder, x[:, present], where[present])
-    )
+    for layer in (1, -1):
+        actual = embed_channels(encoder, x, where, keep, layer)
+        expected = embed_channels(encoder, x[:, present], where[present], layer=layer)
+        torch.testing.assert_close(actual[:, present], expected)
 
 
 @torch.no_grad()

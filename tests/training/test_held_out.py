@@ -97,6 +97,8 @@ def test_held_out_windows_are_not_trained_on(short, tiny, monkeypatch):
     monkeypatch.setattr(PretrainingNet, "train_step_single", train_step)
     net = trained(short, tiny, max_steps=12)
     measured = dict(net.callbacks_)["HeldOutSchedule"].held_out
+    _, of_seed = split_held_out(SingleChannelWindows(short), seed=1)
+    assert measured.indices == of_seed.indices
     seen = {signal.numpy().tobytes() for batch in read for signal in batch}
     channels = [channel.tobytes() for i in measured.indices for channel in short[i]]
     assert not seen & set(channels)

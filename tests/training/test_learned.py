@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.convergence import convergence_warnings
 
 from braindecode_pars import PatchEncoder
-from braindecode_pars._common.training import warn_of_chance
+from braindecode_pars._common.training import warn_of_chance, warn_of_validation
 from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
 
 
@@ -44,3 +44,11 @@ def test_the_held_out_loss_counts_where_it_is_known():
     rows = [{"train_loss_relative": 0.5, "valid_loss_relative": 0.99}]
     (text,) = convergence_warnings(warn_of_chance, rows, 36)
     assert "0.990" in text
+
+
+def test_equal_losses_count_against_later_epochs_and_chance():
+    (text,) = convergence_warnings(warn_of_validation, [0.6, 0.7, 0.6], 0.69)
+    assert "after the first of 3 epochs" in text
+    (text,) = convergence_warnings(warn_of_validation, [0.8, 0.69], 0.69)
+    assert "0.690" in text
+    assert convergence_warnings(warn_of_validation, [0.7, 0.6], 0.69) == []

@@ -97,6 +97,9 @@ def test_recordings_with_a_unit_mismatch_are_named(scale):
     with pytest.warns(UserWarning, match="all 5 .*20"):
         amplitude_range(as_windows(X, groups=subjects), compare=True)
     assert find_outlier_channels([np.full((2, 2), [-5.0, -4.0])], []) == (-4.5, [])
+    # Windows in which all channels are flat do not count: channel 0 is flat in one of three others.
+    rows = ([-5.0] * 3, [-5.0] * 3, [np.nan, -5.0, -5.0], [np.nan] * 3, [np.nan] * 3)
+    assert find_outlier_channels([np.array([row, row]) for row in rows], []) == (-5.0, [])
 
 
 def test_subjects_flat_windows_and_artifacts_are_no_unit_mismatch():

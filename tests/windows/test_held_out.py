@@ -43,8 +43,10 @@ def test_one_subject_or_a_class_of_one_subject():
     _, valid = hold_out(windows([0, 1] * 4, [0] * 4 + [1] * 4), 0.9, 0)
     assert len(set(valid.groups)) == 1
     with pytest.warns(UserWarning, match="S1"):
-        _, valid = hold_out(windows([0, 1] * 10, ["S1"] * 20), 0.2, 0)
+        train, valid = hold_out(windows([0, 1] * 10, ["S1"] * 20), 0.2, 0)
     assert len(valid) == 4
+    # The subject is not held out, so its further windows are used.
+    assert len(drop_held_out(windows([0] * 5, ["S1"] * 5), train, valid)) == 5
 
 
 def test_without_subjects_windows_are_stratified():

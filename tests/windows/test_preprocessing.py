@@ -129,6 +129,7 @@ NO_FZ = step("drop_channels", ch_names=["Fz"])
         # Steps that were not applied are recorded as well.
         ([CZ], dict(band=(None, None), notch=(), reference="as recorded", scale=1.0)),
         ([step("notch_filter", freqs=np.array([60.0, 50.0, 150.0]))], dict(notch=(50.0, 60.0))),
+        ([step("notch_filter", freqs=[50, 100])], dict(notch=(50.0,))),  # 100 Hz is half the rate
         ([step("rescale", scalings=1e6), step("numpy.multiply", factor=0.5), CZ], dict(scale=5e5)),
         # The narrowest filter counts; neither a band-stop nor a filter of other channels does.
         ([BAND, step("filter", l_freq=0.1, h_freq=60)], dict(band=(0.5, 30.0), filter=None)),
