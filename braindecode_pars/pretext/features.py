@@ -722,7 +722,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     >>> from braindecode_pars.pretext import SpaceTimeFeatures
     >>> task = SpaceTimeFeatures(1000, 100, sfreq=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
-    >>> prediction.shape
+    >>> prediction.shape  # 31 features of each of 19 channels
     torch.Size([2, 19, 31])
     """
 

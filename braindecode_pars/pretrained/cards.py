@@ -307,8 +307,8 @@ def warn_unknown_corpora(
         checks.warn_user(
             f"Possible data leakage: the test subjects {checks.format_list(names)} have the same "
             f"numbers as training subjects in the encoder card of {checks.format_list(methods)}, "
-            "and may be the same subjects, because the corpus of at least one of them is unknown. "
-            "If the test subjects belong to "
+            "and may be the same subjects, because the corpus of the test subjects or of the "
+            "training subjects is unknown. If the test subjects belong to "
             f"{corpora or 'the pretraining corpus'}, their scores are not held-out scores. To "
             "distinguish the subjects, add the entry 'corpus' to the description of each recording."
         )
