@@ -271,7 +271,7 @@ class PatchEncoder(nn.Module):
     >>> tokens = encoder.tokenize(torch.randn(2, 30, 100))
     >>> encoder(tokens).shape
     torch.Size([2, 30, 32])
-    >>> torch.equal(encoder.features_at(tokens, layer=0), tokens)
+    >>> torch.equal(encoder.features_at(tokens, layer=0), tokens)  # layer 0 is the input
     True
     """
 

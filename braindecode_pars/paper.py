@@ -77,8 +77,8 @@ CLASSIFIER: dict[str, Any] = dict(
     **FINE_TUNING,
 )
 
-#: Parameters of :class:`~braindecode_pars.PARSClassifier` for the ear-EEG corpus EESM17: those of
-#: CLASSIFIER, and noise on random channels in fine-tuning (appendix A.3 of the paper). The paper
-#: does not state the amplitude of the noise; the default amplitude of
+#: Parameters of :class:`~braindecode_pars.PARSClassifier` for the ear-EEG corpus EESM17: the
+#: parameters in CLASSIFIER, with noise on random channels in fine-tuning (appendix A.3 of the
+#: paper). The paper does not state the amplitude of the noise; the default amplitude of
 #: :class:`~braindecode_pars.estimators.ChannelNoise` is a choice of this package.
 EESM17: dict[str, Any] = dict(CLASSIFIER, augmentation="ChannelNoise")

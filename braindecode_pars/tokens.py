@@ -246,7 +246,7 @@ def nonoverlapping_starts(
     slack = n_times - n_patches * stride + min_gap  # samples outside of patches and gaps
     if slack < 0:
         raise ValueError(
-            f"n_patches={n_patches} patches of {patch_size} samples with min_gap={min_gap} do not "
+            f"{n_patches} patches of {patch_size} samples with min_gap={min_gap} do not "
             f"fit into {n_times} samples without overlap; at most "
             f"{(n_times + min_gap) // stride} patches fit. Decrease n_patches or min_gap, or use "
             "overlap=True."

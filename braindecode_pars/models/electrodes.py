@@ -119,12 +119,12 @@ class SpatialFilter(nn.Module):
     r"""Spatial filters for any montage, whose weights are a learned function of electrode position.
 
     The module computes weighted means of features over channels. In
-    :class:`~braindecode_pars.PARSNet`, it is an alternative to attention over channels, which only
-    adds an encoding of the position to the features of a channel. Distinguishing left from right
-    requires a product of features and position, which this module computes: each feature in
-    :math:`f_c`, the features of channel :math:`c` at position :math:`p_c`, is multiplied by
-    ``n_gains`` weights, called gains. The gains :math:`g_k` are a linear function of a Fourier
-    encoding of the position. The output is
+    :class:`~braindecode_pars.PARSNet`, it is an alternative to attention over channels. Attention
+    uses the sum of features and position encoding, but distinguishing left from right requires a
+    product of features and position, which this module computes: each feature of a channel is
+    multiplied by ``n_gains`` weights, called gains. The gains :math:`g_k` are a linear function of
+    a Fourier encoding of the position. With the features :math:`f_c` and the position :math:`p_c`
+    of channel :math:`c`, the output is
 
     .. math:: \operatorname{LayerNorm}\Big(\frac{1}{C} \sum_{c=1}^{C} g_k(p_c) \odot f_c\Big),
         \qquad k = 1, \ldots, K.
@@ -269,7 +269,7 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     >>> import torch
     >>> from braindecode_pars.models import relative_amplitude
     >>> x = torch.tensor([[[-1.0, 1.0], [-4.0, 4.0], [7.0, 7.0]]])
-    >>> relative_amplitude(x), relative_amplitude(1e-6 * x)
+    >>> relative_amplitude(x), relative_amplitude(1e-6 * x)  # log(1 / 2), log(4 / 2), flat: -3
     (tensor([[-0.6931,  0.6931, -3.0000]]), tensor([[-0.6931,  0.6931, -3.0000]]))
     """
     # Half precision cannot represent a variance in squared volts.

@@ -54,7 +54,7 @@ class Channels(NamedTuple):
     ----------
     tokens : Tensor, shape (batch, n_chans, embed_dim)
         Spatial tokens: features of each channel from the encoder, averaged over time. Zeros for
-        channels that are missing or dropped.
+        channels that are missing from the window or dropped at random in training.
     amplitudes : Tensor, shape (batch, n_chans, 1) or (batch, n_chans, 0)
         Amplitudes relative to the other channels of the window. The last dimension is 0 if the
         network does not use amplitudes.
@@ -679,7 +679,7 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     Examples
     --------
     >>> from braindecode_pars.models import patch_size_for
-    >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)
+    >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)  # 200 Hz, 6000 / 30
     (200, 200)
     """
     if sfreq is None:  # a fraction of the window

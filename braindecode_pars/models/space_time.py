@@ -184,7 +184,7 @@ class SpaceTimeEncoder(PatchEncoder):
     def embed(
         self, x: Tensor, positions: Tensor | None, keep: Tensor | None, layer: int = -1
     ) -> Tensor:
-        """Return one feature vector for each channel of each window, as :func:`embed_channels`."""
+        """Return the features of each channel; :func:`embed_channels` calls this method."""
         if keep is None:
             keep = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
         positions = positions_of(None, x) if positions is None else positions

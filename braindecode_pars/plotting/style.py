@@ -319,8 +319,8 @@ def in_figure_order(names: Sequence[str], order: Sequence[str] | None) -> list[s
         return sleep_stages.top_to_bottom(names) if sleep_stages.are_stages(names) else list(names)
     if not set(names) <= set(order) or len(set(order)) < len(order):
         raise ValueError(
-            f"order must contain each class exactly once, got order={list(order)}. Include all of "
-            f"these classes: {', '.join(map(repr, names))}."
+            f"order must contain each class exactly once, got order={list(order)}. List each of "
+            f"these classes once: {', '.join(map(repr, names))}."
         )
     return list(order)
 

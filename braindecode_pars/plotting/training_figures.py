@@ -209,7 +209,7 @@ def shift_matrices(
     >>> starts = np.array([900, 100, 500])
     >>> target = (starts[:, None] - starts) / 1000
     >>> axes = plotting.shift_matrices(0.5 * target, target)
-    >>> axes[1].images[0].get_array().round(1).tolist()
+    >>> axes[1].images[0].get_array().round(1).tolist()  # target, with sorted starts
     [[0.0, -0.4, -0.8], [0.4, 0.0, -0.4], [0.8, 0.4, 0.0]]
     """
     arrays = [tables.numbers_of("prediction", prediction), tables.numbers_of("target", target)]

@@ -134,7 +134,7 @@ def bands(x: Tensor, sfreq: float) -> Tensor:
     >>> from braindecode_pars.pretext.features import bands
     >>> rhythm = torch.sin(2 * torch.pi * 9 * torch.arange(384) / 128)
     >>> means = bands(rhythm[None], 128)[0, ::3]
-    >>> means.argmax().item()  # 8 to 10 Hz
+    >>> means.argmax().item()  # the third band, 8 to 10 Hz
     2
     """
     frequencies, density = _spectra(x, sfreq)
@@ -191,7 +191,7 @@ def aperiodic(x: Tensor, sfreq: float) -> Tensor:
     >>> _ = torch.manual_seed(0)
     >>> white = torch.randn(1, 12800)
     >>> brown = white.cumsum(dim=1)
-    >>> [round(aperiodic(x, 128).item()) for x in (white, brown)]
+    >>> [round(aperiodic(x, 128).item()) for x in (white, brown)]  # spectra 1 and 1 / f^2
     [0, 2]
     """
     return _fit_aperiodic(x, sfreq)[-1]
@@ -235,7 +235,7 @@ def alpha(x: Tensor, sfreq: float) -> Tensor:
     >>> from braindecode_pars.pretext.features import alpha
     >>> _ = torch.manual_seed(0)
     >>> rhythm = torch.sin(2 * torch.pi * 11 * torch.arange(1280) / 128)
-    >>> alpha((rhythm + torch.randn(1280))[None], 128)[0, 0].round(decimals=1)
+    >>> alpha((rhythm + torch.randn(1280))[None], 128)[0, 0].round(decimals=1)  # in Hz
     tensor(11.)
     """
     numpy_frequencies, frequencies, residuals, _ = _fit_aperiodic(x, sfreq)
@@ -278,7 +278,7 @@ def hjorth(x: Tensor, sfreq: float) -> Tensor:
     >>> import torch
     >>> from braindecode_pars.pretext.features import hjorth
     >>> rhythm = torch.sin(2 * torch.pi * 5 * torch.arange(2000) / 1000)
-    >>> hjorth(rhythm[None], 1000).exp().round(decimals=1)  # 2 * pi * 5, and 1 for any sine
+    >>> hjorth(rhythm[None], 1000).exp().round(decimals=1)  # mobility 2 * pi * 5, complexity 1
     tensor([[31.4000,  1.0000]])
     """
     first = x.diff()
@@ -322,7 +322,7 @@ def shape(x: Tensor, sfreq: float) -> Tensor:
     >>> import torch
     >>> from braindecode_pars.pretext.features import shape
     >>> square = torch.tensor([[-1.0, 1.0] * 100])
-    >>> shape(square, 1).exp().round(decimals=2)  # kurtosis 1, skewness 0, line length 2
+    >>> shape(square, 1).exp().round(decimals=2)  # kurtosis 1, exp(tanh(skewness 0)), line length 2
     tensor([[1., 1., 2.]])
     """
     centered = x - x.mean(-1, keepdim=True)
@@ -668,10 +668,10 @@ class SignalFeatures(GridTask):
         return prediction.to(target.dtype), target.clamp(-self.LIMIT, self.LIMIT)
 
     def chance_loss(self) -> float:
-        """Return 1: the loss of predicting the mean is the variance of a standardized feature.
+        """Return 1, the loss of predicting the mean, because features are standardized.
 
-        For a feature with values beyond five standard deviations, which are clipped, the variance
-        is slightly smaller than 1.
+        Values beyond five standard deviations are clipped, which makes the loss of predicting the
+        mean slightly smaller than 1.
         """
         return 1.0
 
@@ -722,7 +722,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
     >>> from braindecode_pars.pretext import SpaceTimeFeatures
     >>> task = SpaceTimeFeatures(1000, 100, sfreq=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
-    >>> prediction.shape
+    >>> prediction.shape  # 31 features of each of 19 channels
     torch.Size([2, 19, 31])
     """
 

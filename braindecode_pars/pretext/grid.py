@@ -46,7 +46,7 @@ def count_from_ratio(ratio: float, total: int, name: str, *, min_count: int, max
     if not min_count <= count <= max_count:
         raise ValueError(
             f"{name}={ratio:g} selects {count} of {total} patches, but must select between "
-            f"{min_count} and {max_count}. Use {name} between {min_count / total:.3g} and "
+            f"{min_count} and {max_count} patches. Use {name} between {min_count / total:.3g} and "
             f"{max_count / total:.3g}, or use longer windows or shorter patches."
         )
     return count
@@ -264,7 +264,7 @@ class MAE(MaskedGridTask):
     samples.
 
     The PARS paper states that the encoder processes the masked patches. This is an error in the
-    paper: the encoder of a masked autoencoder processes the visible patches.
+    paper: the encoder of a masked autoencoder processes only the visible patches.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ class MAE(MaskedGridTask):
         return take(self.reconstruct(patches, order), in_loss), take(patches, in_loss)
 
     def chance_loss(self) -> float:
-        """Return 1: the loss of predicting the mean is the variance of a normalized signal."""
+        """Return 1, the loss of predicting the mean, because signals are normalized."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
@@ -418,7 +418,7 @@ class MP3(GridTask):
     >>> from braindecode_pars.pretext import MP3
     >>> task = MP3(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> logits, places = task(torch.randn(2, 3000))
-    >>> logits.shape, places.shape
+    >>> logits.shape, places.shape  # 30 positions of each of 30 patches
     (torch.Size([2, 30, 30]), torch.Size([2, 30]))
     """
 
@@ -543,7 +543,7 @@ class DropPos(GridTask):
     >>> from braindecode_pars.pretext import DropPos
     >>> task = DropPos(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> logits, places = task(torch.randn(2, 3000))
-    >>> logits.shape, places.shape
+    >>> logits.shape, places.shape  # 11 of 15 visible patches have a masked position
     (torch.Size([2, 30, 11]), torch.Size([2, 11]))
     """
 
@@ -597,7 +597,7 @@ class DropPos(GridTask):
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Predict the positions of the visible patches whose position embedding was removed.
+        """Predict the positions of the visible patches with masked position.
 
         Parameters
         ----------
@@ -608,9 +608,9 @@ class DropPos(GridTask):
         -------
         prediction : Tensor, shape (batch, n_patches, n_dropped)
             Logits in the layout of cross-entropy: ``[:, n, m]`` is the logit of position ``n`` for
-            the ``m``-th patch without a position embedding.
+            the ``m``-th visible patch with masked position.
         target : Tensor of int64, shape (batch, n_dropped)
-            True positions of these patches.
+            True positions of the visible patches with masked position.
         """
         visible = self.random_order(x)[:, : self.n_visible]
         logits = self.classify(self.patches(x), visible)
@@ -618,10 +618,10 @@ class DropPos(GridTask):
         return logits.mT, visible[:, : self.n_dropped]
 
     def chance_loss(self) -> float:
-        """Return the cross-entropy of a uniform prediction over all positions that are not shown.
+        """Return the cross-entropy of a uniform prediction over all possible positions.
 
-        In sham pretraining, the targets are the positions in another crop, so all positions are
-        possible.
+        Positions of visible patches with a position encoding are not possible. In sham pretraining,
+        the targets are the positions in another crop, so all positions are possible.
         """
         n_shown = 0 if self.is_sham else self.n_visible - self.n_dropped
         return math.log(self.n_patches - n_shown)

@@ -48,7 +48,7 @@ class WeightedSum(nn.Module):
     >>> criteria = {"a": nn.MSELoss, "b": nn.L1Loss}
     >>> criterion = WeightedSum(criteria, factors={"a": 1.0, "b": 0.5})
     >>> zeros, ones = torch.zeros(3), torch.ones(3)
-    >>> criterion({"a": zeros, "b": zeros}, {"a": ones, "b": ones}).item()
+    >>> criterion({"a": zeros, "b": zeros}, {"a": ones, "b": ones}).item()  # 1.0 * 1 + 0.5 * 1
     1.5
     """
 
@@ -257,7 +257,7 @@ class Joint(_WithParts):
         return predictions, {name: target for name, (_, target) in results.items()}
 
     def chance_loss(self) -> float:
-        """Return the sum of the weights, because the relative loss of each task is 1 at chance."""
+        """Return the sum of the weights, because each relative loss is 1 at chance level."""
         return sum(self.weights.values())
 
     def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
@@ -355,7 +355,7 @@ class SeveralLengths(_WithParts):
     Attributes
     ----------
     parts : nn.ModuleDict
-        Tasks. The name of a task is the number of samples in its crops, such as ``"300"``.
+        Maps the number of samples in a crop, as a string such as ``"300"``, to the task.
     n_times : int
         Number of samples in the longest crop.
 

@@ -36,7 +36,7 @@ class CrossAttentionDecoder(nn.Module):
         <braindecode_pars.pretext.SpaceTimePARS>`.
     method : "factorized" | "literal"
         Algorithm. Both algorithms have the same parameters and compute the same predictions.
-        ``"literal"`` computes all ``n_masked ** 2`` queries. ``"factorized"`` computes no query
+        ``"literal"`` computes the query of every pair. ``"factorized"`` computes no query
         explicitly: :math:`A_Q` splits into :math:`A_1, A_2`, so the logit of key :math:`i` is a sum
         :math:`a_{ji} + b_{ki}`. All operations after the softmax are linear, so every key
         contributes one scalar :math:`v_i` per head. The prediction is then

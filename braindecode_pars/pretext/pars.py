@@ -161,8 +161,7 @@ class _Shifts(PretextTask):
         -------
         Tensor of int64, shape (batch_size, n_patches)
             First sample of each patch, in random order. The positions of the first ``n_masked``
-            patches are masked. Because the order is random, these are a random subset of the
-            patches.
+            patches are masked. Because the order is random, the masked patches are a random subset.
         """
         size = (batch_size, self.n_patches, self.n_times, self.patch_size)
         options: dict[str, Any] = dict(device=device, generator=generator)
@@ -179,10 +178,10 @@ class PARS(_Shifts):
     """PARS: pairwise relative shift pretraining (Sandino et al. 2025, section 2).
 
     Patches (short segments) are cut out of one channel at random times; they may overlap (section
-    2.1 of the paper). The encoder processes all patches, but for most of them, the position
-    encoding is replaced with a learnable mask token. These are the masked patches. For every
-    ordered pair of masked patches, a decoder predicts the relative time shift (equations 1 and 2).
-    The loss is the mean squared error (equation 3).
+    2.1 of the paper). The encoder processes all patches, but most patches, called masked patches,
+    have a learnable mask token instead of their position encoding. For every ordered pair of masked
+    patches, a decoder predicts the relative time shift (equations 1 and 2). The loss is the mean
+    squared error (equation 3).
 
     Parameters
     ----------
@@ -253,7 +252,7 @@ class PARS(_Shifts):
     >>> task.n_patches, task.n_masked
     (40, 32)
     >>> prediction, target = task(torch.randn(2, 3000))
-    >>> prediction.shape, target.shape
+    >>> prediction.shape, target.shape  # pairs of masked patches
     (torch.Size([2, 32, 32]), torch.Size([2, 32, 32]))
     """
 
@@ -353,10 +352,10 @@ class PARS(_Shifts):
 
 
 class RelativeShiftLoss(nn.Module):
-    """Relative loss of shifts (1 = chance level), averaged over the axes.
+    """Loss of SpaceTimePARS: the relative loss of each axis (1 = chance level), averaged over axes.
 
     The loss of each axis is the squared error divided by the chance-level loss. The chance-level
-    loss is the loss of predicting zero, which is the mean squared shift in the batch. It is
+    loss is the loss of predicting zero, which is the mean squared shift in the batch. This mean is
     computed separately for each micro-batch and, in distributed training, in each process. Pairs
     with unknown shift (NaN), and axes on which all shifts are zero or unknown, are ignored.
     """
@@ -443,7 +442,7 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
     >>> from braindecode_pars.pretext import SpaceTimePARS
     >>> task = SpaceTimePARS(n_times=1000, patch_size=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
-    >>> prediction.shape, target.shape
+    >>> prediction.shape, target.shape  # pairs of 40 randomly drawn tokens, and 4 axes
     (torch.Size([2, 40, 40, 4]), torch.Size([2, 40, 40, 4]))
     """
 
@@ -569,8 +568,9 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n, n, n_axes)
-            Shifts of all pairs of n tokens. Spatial shifts are in head radii, and time shifts in
-            units of the window length. The target is NaN if a position is unknown.
+            Shifts of all pairs of n tokens, which are drawn at random in each window. Spatial
+            shifts are in head radii, and time shifts in units of the window length. The target is
+            NaN if a position is unknown.
         """
         x, positions, keep = self.windows(x, positions, keep)
         starts = self.sample_starts(keep.numel(), device=x.device).unflatten(0, keep.shape)

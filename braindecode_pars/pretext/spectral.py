@@ -37,7 +37,7 @@ def frequency_bands(patch_size: int) -> list[tuple[int, int]]:
     >>> from braindecode_pars.pretext.spectral import frequency_bands
     >>> frequency_bands(128)
     [(1, 3), (4, 7), (8, 15), (16, 31), (32, 64)]
-    >>> frequency_bands(20)
+    >>> frequency_bands(20)  # the highest frequency is 10 cycles per patch
     [(1, 3), (4, 7), (8, 10)]
     """
     highest = patch_size // 2
@@ -59,8 +59,8 @@ class SpectralMAE(MaskedGridTask):
 
     The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of each masked patch. Each
     frequency is standardized with its mean and standard deviation over all patches of the batch, so
-    that the chance-level loss is 1. The target is therefore the deviation from the mean spectrum,
-    which is specific to a channel, a subject or a state.
+    that the chance-level loss is 1. The target is therefore the deviation of a patch from the mean
+    spectrum. This deviation is specific to a channel, a subject or a state.
 
     The loss is the mean squared error in each frequency band, averaged over the bands
     (:func:`~braindecode_pars.pretext.spectral.frequency_bands`). With one-second patches, delta
@@ -111,7 +111,7 @@ class SpectralMAE(MaskedGridTask):
     >>> from braindecode_pars.pretext import SpectralMAE
     >>> task = SpectralMAE(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 3000))
-    >>> prediction.shape, target.shape
+    >>> prediction.shape, target.shape  # 15 masked patches, 50 frequencies
     (torch.Size([2, 15, 50]), torch.Size([2, 15, 50]))
     """
 
@@ -186,7 +186,7 @@ class SpectralMAE(MaskedGridTask):
         return prediction * self.scale, target * self.scale
 
     def chance_loss(self) -> float:
-        """Return 1: the loss of predicting the mean is the variance of a standardized spectrum."""
+        """Return 1, the loss of predicting the mean, because spectra are standardized."""
         return 1.0
 
     def part_losses(self, prediction: Tensor, target: Tensor) -> dict[str, Tensor]:
@@ -241,7 +241,7 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     >>> from braindecode_pars.pretext import SpaceTimeSpectralMAE
     >>> task = SpaceTimeSpectralMAE(1000, 100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
-    >>> prediction.shape
+    >>> prediction.shape  # 5 masked patches and 50 frequencies in each of 19 channels
     torch.Size([2, 19, 5, 50])
     """
 
@@ -258,8 +258,9 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n_chans, n_masked, patch_size // 2)
-            As in :class:`~braindecode_pars.pretext.SpectralMAE`, multiplied by the
-            :func:`~braindecode_pars.pretext.base.channel_weights`, which exclude missing channels.
+            Spectra as in ``forward`` of :class:`~braindecode_pars.pretext.SpectralMAE`, multiplied
+            by the :func:`~braindecode_pars.pretext.base.channel_weights`, which exclude missing
+            channels.
         """
         x, positions, keep = self.windows(x, positions, keep)
         patches = grid_patches(instance_norm(x), self.patch_size)

@@ -34,8 +34,8 @@ SHARED_FACTS = (
 )
 
 #: Entries of the preprocessing that are compared between the training data of an encoder and other
-#: windows. Amplitudes and channels are not compared, because signals are normalized before an
-#: encoder, which processes single channels. Notch filters are not compared either, because the line
+#: windows. Amplitudes are not compared, because signals are normalized. Channels are not compared,
+#: because an encoder processes single channels. Notch filters are not compared, because the line
 #: frequency differs between countries.
 OF_ENCODERS = ("band", "reference")
 #: Minimum number of channels of an average reference. Average references over at least this number
@@ -169,7 +169,7 @@ class EncoderCard:
         Returns
         -------
         list of Difference
-            Differences between band and reference, as in
+            Differences in frequency band and reference, as in
             :func:`~braindecode_pars.windows.preprocessing.differences`. Average references over at
             least 16 channels are considered equal.
 
@@ -305,10 +305,10 @@ def warn_unknown_corpora(
         methods, names = ([*dict.fromkeys(column)] for column in zip(*pairs, strict=True))
         corpora = checks.format_list(public_corpora(s for name in methods for s in seen[name]))
         checks.warn_user(
-            f"The corpus of the test subjects {checks.format_list(names)}, or of the training "
-            "subjects with the same numbers in the encoder card of "
-            f"{checks.format_list(methods)}, is unknown, so they may be the same subjects "
-            "(possible data leakage). If the test subjects belong to "
+            f"Possible data leakage: the test subjects {checks.format_list(names)} have the same "
+            f"numbers as training subjects in the encoder card of {checks.format_list(methods)}, "
+            "and may be the same subjects, because the corpus of the test subjects or of the "
+            "training subjects is unknown. If the test subjects belong to "
             f"{corpora or 'the pretraining corpus'}, their scores are not held-out scores. To "
             "distinguish the subjects, add the entry 'corpus' to the description of each recording."
         )

@@ -204,7 +204,7 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     --------
     >>> from braindecode_pars.pretrained import packaged_encoders
     >>> cards = packaged_encoders()
-    >>> all(card.about["license"] for card in cards.values())
+    >>> all(card.about["license"] for card in cards.values())  # each encoder has a license
     True
     """
     return {

@@ -121,7 +121,7 @@ def test_the_same_name_in_another_corpus_is_no_data_leakage(short_nights, corpus
     texts = [str(warning.message) for warning in caught]
     assert sum("probe was pretrained on windows" in text for text in texts) == n_warnings
     # If the corpus is unknown, there is one note.
-    notes = [text for text in texts if "corpus of the test subjects 1, or of the" in text]
+    notes = [text for text in texts if "the test subjects 1 have the same numbers" in text]
     assert len(notes) == (corpus is None)
 
 
