@@ -76,6 +76,8 @@ def test_the_type_and_the_name_must_both_be_of_eeg():
     # Of channels without types, a trigger is no EEG.
     chs = mne.create_info(["C3", "x1"], 100.0, ["misc", "stim"])["chs"]
     assert [is_eeg(ch) for ch in with_types(chs)] == [True, False]
+    chs = mne.create_info(["C3", "C4"], 100.0, ["eeg", "misc"])["chs"]  # the types are known
+    assert [is_eeg(ch) for ch in with_types(chs)] == [True, False]
 
 
 def test_channels_are_matched_by_electrode():

@@ -187,6 +187,9 @@ def test_recordings_of_one_window_say_nothing_of_the_classes_of_recordings(donor
     clf = band_power(donor, recenter=None).fit(X, y % 2, groups=groups)
     assert not clf.one_class_recordings_
     assert band_power(donor, recenter=None).fit(X, groups > 1, groups=groups).one_class_recordings_
+    rows = np.arange(len(X))  # recordings of two windows have two classes
+    clf = band_power(donor, recenter=None).fit(X, rows % 2, groups=rows // 2)
+    assert not clf.one_class_recordings_
 
 
 def test_subjects_of_arrays_are_given_or_unknown(donor, data, nights, fitted):

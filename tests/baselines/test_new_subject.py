@@ -101,7 +101,8 @@ def test_a_strength_is_searched_with_three_subjects_or_more(data, monkeypatch):
     monkeypatch.setattr(new_subject, "DEFAULT_STRENGTH", 7.0)
     searching = LinearProbe(LogBandPower(), C=0.1, prior_strength=None)
     assert searching.fit(X[two], y[two]).prior_strength_ == 7.0
-    assert searching.fit(X, y).prior_strength_ in new_subject.STRENGTHS
+    three = groups < 4
+    assert searching.fit(X[three], y[three]).prior_strength_ in new_subject.STRENGTHS
     assert LinearProbe(LogBandPower(), C=0.1, prior_strength=2.0).fit(X, y).prior_strength_ == 2.0
 
 
@@ -156,6 +157,17 @@ def test_the_searched_strength_is_that_of_a_plain_computation(uneven):
         assert new_subject.chosen_strength(clf, features, windows, folds) == max(best)
     features = 9.0 * windows.labels[:, None] + np.arange(2)  # all strengths are right everywhere
     assert new_subject.chosen_strength(clf, features, windows, folds) == new_subject.STRENGTHS[0]
+    # Of four test subjects, the first three count; P3 has no window of class 1 to learn from.
+    some, features = uneven_features(uneven, 1)
+    keep = (some.groups != "P3") | (some.labels == 0)
+    some, features, groups = some[keep], features[keep], some.groups[keep]
+    folds = [
+        (np.flatnonzero(groups == subject), np.flatnonzero(groups != subject)[::-1])
+        for subject in ("P1", "P2", "P4")
+    ]
+    means = plain_strength(clf, features, some.labels, groups, folds)
+    strength = new_subject.chosen_strength(clf, features, some, folds)
+    assert strength == new_subject.STRENGTHS[means.argmax()]
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,16 @@ def test_at_most_a_quarter_of_recordings_is_ignored(n, expected):
         assert shared_channels(layouts)[0] == [*expected]
 
 
+def test_only_recordings_with_fewer_than_half_of_the_usual_channels_are_ignored():
+    half = infos(SCALP[: len(SCALP) // 2], *[SCALP] * 3)
+    with pytest.warns(UserWarning, match="marked as bad in"):
+        assert shared_channels(half)[0] == [*SCALP[: len(SCALP) // 2]]
+    # Channels of half of the recordings are usual: the first has 2 of 5.
+    layouts = infos(SCALP[:2], SCALP[:3], SCALP[:5], SCALP[:5])
+    with pytest.warns(UserWarning, match="marked as bad in"):
+        assert shared_channels(layouts)[0] == [*SCALP[:3]]
+
+
 @pytest.mark.parametrize(
     ("names", "used"),
     [

@@ -1,11 +1,14 @@
 """Subject information in features: reference computations, permutations, simulated subjects."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 from statsmodels.formula.api import ols
 
 from braindecode_pars.evaluation import LinearErasure, audit_subjects, subject_information
+from braindecode_pars.evaluation.changed_signals import permuted_labels
 from braindecode_pars.evaluation.subject_information import (
     ACCURACY,
     COSINE,
@@ -119,6 +122,18 @@ def test_one_subject_with_one_recording_means_time_blocks_are_permuted():
     result = permuted_explained_variances(X, subjects, some, classes, n_permutations=5)
     expected = permuted_explained_variances(X, subjects, subjects, classes, n_permutations=5)
     np.testing.assert_array_equal(result, expected)
+    # The first and the second half of the windows of each subject and class
+    half = np.zeros(len(X), dtype=int)
+    for cell in itertools.product(range(N_SUBJECTS), range(2)):
+        rows = np.flatnonzero((subjects == cell[0]) & (classes == cell[1]))
+        half[rows[(len(rows) + 1) // 2 :]] = 1
+    cells = [*zip(subjects.tolist(), classes.tolist(), half.tolist(), strict=True)]
+    blocks = sorted(set(cells))
+    of_block = [blocks.index(cell) for cell in cells]
+    block_subjects, block_classes, _ = np.transpose(blocks)
+    for seed, value in enumerate(result):
+        permuted = permuted_labels(block_subjects, block_classes, seed)
+        assert value == pytest.approx(explained_variance(X, permuted[of_block]))
     assert not np.allclose(
         result, permuted_explained_variances(X, subjects, recordings, classes, n_permutations=5)
     )

@@ -32,10 +32,13 @@ def test_labels_of_annotations(nights, ensemble, tmp_path, case):
     first = np.flatnonzero(is_labeled)
     texts = [names[code] for code in windows.labels[first]]
     # A label without a duration applies to the window that starts at its onset, as in fit. Windows
-    # that a label covers partly are unlabeled.
-    duration = {"marks": 0.0, "annotations": 44.0}.get(case, 30.0)
+    # that a label covers partly, at its beginning or end, are unlabeled.
+    onset, duration = 30.0 * first, {"marks": 0.0}.get(case, 30.0)
+    if case == "annotations":
+        onset = np.maximum(onset - 10, 0)
+        duration = 30 * first + 44 - onset
     raw = nights.datasets[0].raw.copy()
-    raw.set_annotations(mne.Annotations(30.0 * first, duration, texts).append(1, 1, "cough"))
+    raw.set_annotations(mne.Annotations(onset, duration, texts).append(1, 0, "cough"))
     raw.save(tmp_path / "P09_raw.fif", verbose="error")
     adapted, basis = adapted_to(ensemble, tmp_path / "P09_raw.fif", rescale=False)
     labels = None
@@ -44,6 +47,22 @@ def test_labels_of_annotations(nights, ensemble, tmp_path, case):
     else:
         assert f"2 {names[0]}" in basis
         labels = np.where(is_labeled, windows.labels, -1)
+    expected = ensemble.adapt(windows, labels).predict_proba(windows)
+    np.testing.assert_allclose(adapted.predict_proba(windows), expected, atol=2e-4)
+
+
+def test_a_mark_between_windows_labels_its_own_window(nights, ensemble, tmp_path):
+    """A window begins at a mark if it ends within the recording and contains no bad segment."""
+    raw = nights.datasets[0].raw.copy().crop(tmax=705, include_tmax=False)
+    onset, texts = [45, 675, 675.5, 95], [class_texts(ensemble)[i] for i in (0, 1, 1, 0)]
+    raw.set_annotations(mne.Annotations(onset, 0, texts).append(100, 1, "BAD"))
+    raw.save(tmp_path / "P09_raw.fif", verbose="error")
+    adapted, basis = adapted_to(ensemble, tmp_path / "P09_raw.fif", rescale=False)
+    assert f"1 {texts[0]}, 1 {texts[1]}" in basis
+    starts = sorted([45, 675, *(start for start in range(0, 675, 30) if start != 90)])
+    windows = np.stack([raw.get_data()[:, 100 * s : 100 * (s + 30)] for s in starts])
+    labels = np.full(len(starts), -1)
+    labels[starts.index(45)], labels[starts.index(675)] = ensemble.classes_[:2]
     expected = ensemble.adapt(windows, labels).predict_proba(windows)
     np.testing.assert_allclose(adapted.predict_proba(windows), expected, atol=2e-4)
 

@@ -241,7 +241,7 @@ def test_windows_are_as_long_as_labels_of_one_length(labels):
 
 @pytest.mark.parametrize(
     ("durations", "expected"),
-    [([30.0, 4.0], 30.0), ([0.0, 4.0], 30.0), ([120.0], 30.0), ([29.998], 30.0), ([2.5], 2.5)],
+    [([30.0, 4.0], 30.0), ([0.0, 4.0], 30.0), ([120.0], 30.0), ([29.998], 30.0), ([0.1], 0.1)],
 )
 def test_longer_labels_and_marks_have_the_usual_length(durations, expected):
     assert classes_and_targets(["a"], None, {"a": durations, "b": [1.0]})[-1] == expected

@@ -47,8 +47,9 @@ def test_the_pass_band_and_the_notch(sfreq):
 def test_the_average_of_one_good_channel_is_refused():
     raw = recording(np.ones((2, 100)), names=["C3", "C4"])
     raw.info["bads"] = ["C4"]
-    with pytest.raises(ValueError, match="C3"):
-        set_reference(raw, "average")
+    for reference in ("average", ["C3"]):
+        with pytest.raises(ValueError, match="only one EEG channel, C3"):
+            set_reference(raw, reference)
 
 
 def test_channels_have_the_requested_order():
