@@ -95,8 +95,8 @@ def predict_recordings(
         if not hasattr(clf, "adapt"):
             raise ValueError(
                 f"--adapt requires a FewLabelsClassifier, but the model in {model} is a "
-                f"{type(clf).__name__}. Omit --adapt, or train another model with the command "
-                "fit --few-labels."
+                f"{type(clf).__name__}. Omit --adapt, or train another model with "
+                "braindecode-pars fit --few-labels."
             )
         settings["adapt"] = True
     folder = ResultsFolder(out, "predictions", marks=(MARK,))

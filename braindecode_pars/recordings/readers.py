@@ -110,7 +110,7 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     ------
     ValueError
         If the file is missing, damaged or truncated. If it has gaps (EDF+D). If a signal that must
-        be a voltage has another unit than V, mV or uV.
+        be a voltage has a unit other than V, mV or uV.
 
     Examples
     --------

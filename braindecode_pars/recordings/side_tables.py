@@ -188,6 +188,11 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
     where : Any
         Name of the table in error messages.
 
+    Returns
+    -------
+    onsets, durations : ndarray, shape (n_rows,)
+        Onset and duration of each row.
+
     Raises
     ------
     ValueError
