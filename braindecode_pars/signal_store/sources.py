@@ -395,8 +395,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
         recordings = read_zarr(folder)
     if subject is not None:
         raise TypeError(
-            "subject= can only be used with a folder of files. Omit it: for a dataset or corpus, the "
-            "subject is the entry 'subject' of the descriptions."
+            "subject= can only be used with a folder of files. Omit it: for a dataset or corpus, "
+            "the subject is the entry 'subject' of the descriptions."
         )
     corpora = corpora_of(recordings)
     if corpora:
