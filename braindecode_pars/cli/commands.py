@@ -376,8 +376,8 @@ def store(
             "corpora of recipes."
         )
     if len(folders) != (1 if recipe else 2):
-        expected = "only STORE with --recipe" if recipe else "SOURCE and STORE (or --recipe)"
-        raise typer.BadParameter(f"Pass {expected}. Number of folders: {len(folders)}.")
+        expected = "only STORE with --recipe" if recipe else "SOURCE and STORE, or --recipe"
+        raise typer.BadParameter(f"Pass {expected}. Folders passed: {len(folders)}.")
     from braindecode_pars.cli import describing
 
     source: Any = folders[0]

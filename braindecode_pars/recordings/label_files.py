@@ -624,10 +624,10 @@ def labels_within(
 
     Labels from which windows are lost are reported with :func:`~.cutting.record_excluded`: labels
     that are partly or completely outside the recording, labels that are shorter than a window, and
-    labels that overlap another label of the same class. Only the overlapping labels are removed
-    here; for all other labels, :func:`~.cutting.event_windows` creates only complete windows within
-    the recording. Labels of different classes must not overlap, except that labels without a
-    duration may overlap each other.
+    labels that overlap another label of the same class. Only the overlapping labels are removed by
+    this function; from all other labels, :func:`~.cutting.event_windows` later creates only
+    complete windows within the recording. Labels of different classes must not overlap, except that
+    labels without a duration may overlap each other.
 
     Parameters
     ----------

@@ -85,8 +85,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     Parameters
     ----------
     file : path
-        Table in UTF-8, with commas, semicolons or tabs as separators. A relative path may refer to
-        ``folder`` or to the working directory.
+        Table in UTF-8, with commas, semicolons or tabs as separators. A relative path may be
+        relative to ``folder`` or to the working directory.
     folder : Path
         Folder of the recordings.
 

@@ -344,7 +344,7 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
 def read_labels(
     folder: Path, described: Mapping[str, Any], sfreq: float
 ) -> dict[str, pd.DataFrame]:
-    """Return the labeled windows of a store as one table per recording, by recording name.
+    """Return a dict that maps each recording name to the table of its labeled windows.
 
     Raises
     ------
