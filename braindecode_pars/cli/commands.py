@@ -169,7 +169,7 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
         not pass remain as unlabeled windows.
     subject
         Regular expression whose group matches the subject in the path of a file. The default is
-        described in the help of the command store.
+        described in braindecode-pars store --help.
     window_seconds
         Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
         the same duration and this duration is shorter than 30 s.
@@ -194,7 +194,7 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
         Number of parallel processes. Default: 1.
     on_error
         What to do if a recording cannot be read: raise (stop the command with an error), or warn
-        (skip the recording with a warning). Default: raise; for the command study, warn.
+        (skip the recording with a warning). Default: raise; for braindecode-pars study, warn.
     """
     if "classes" not in options:
         return options
@@ -242,9 +242,9 @@ def study(
     Options
     -------
     folder : FOLDER
-        Folder of labeled recordings, BIDS dataset, or signal store with labels (see the command
-        store); or a bundled dataset: sleep (stage 3 vs. 4) or mental_arithmetic (rest vs.
-        arithmetic).
+        Folder of labeled recordings, BIDS dataset, or signal store with labels (see
+        braindecode-pars store); or a bundled dataset: sleep (stage 3 vs. 4) or mental_arithmetic
+        (rest vs. arithmetic).
     out : STUDY
         Folder for the report, the scores and the recommended model.
     quick
@@ -275,9 +275,9 @@ def study(
         Maximum duration of each pretraining in minutes. Default: 8; with --quick 5, with --thorough
         60.
     in_spite_of : NAME
-        Pass confounds to continue even if the data check finds that classes are confounded with the
-        site, corpus, channels, reference or sampling rate of the recordings. Without this option,
-        the study stops in this case.
+        Pass the word confounds to continue even if the data check finds that classes are confounded
+        with the site, corpus, channels, reference or sampling rate of the recordings. Without this
+        option, the study stops in this case.
     plan_only
         Check the data and print the plan, without running the study.
     """
@@ -321,9 +321,9 @@ def store(
         recordings of training subjects are stored, with the channels, filters and sampling rate
         that the recipe of the package defines for this corpus. May be repeated. Names: {RECIPES}.
     labels
-        Also store the labeled windows of training, validation and test subjects, for use with the
-        command evaluate --dataset STORE. If you pretrain on this store, its validation and test
-        subjects are excluded.
+        Also store the labeled windows of training, validation and test subjects, for use with
+        braindecode-pars evaluate --dataset STORE. If you pretrain on this store, its validation and
+        test subjects are excluded.
     exclude : PATH
         Subjects to exclude: the folder of TUAB or TUSZ, to exclude the subjects of this corpus from
         tueg; or a text file with one subject per line, to exclude these subjects from all corpora.
@@ -376,8 +376,8 @@ def store(
             "corpora of recipes."
         )
     if len(folders) != (1 if recipe else 2):
-        expected = "only STORE with --recipe" if recipe else "SOURCE and STORE (or --recipe)"
-        raise typer.BadParameter(f"Pass {expected}. Number of folders: {len(folders)}.")
+        expected = "only STORE with --recipe" if recipe else "SOURCE and STORE, or --recipe"
+        raise typer.BadParameter(f"Pass {expected}. Folders passed: {len(folders)}.")
     from braindecode_pars.cli import describing
 
     source: Any = folders[0]
@@ -400,9 +400,9 @@ def plan(
 ) -> None:
     """Estimate disk space, number of steps and duration of a pretraining run, without starting it.
 
-    Pass the same options as you would pass to the command pretrain. The duration is estimated from
-    one training step, which is timed on this machine and takes a few seconds. Specify the training
-    data by the folder of a store, or by --n-windows, --sfreq and --n-chans.
+    Pass the options that you would pass to braindecode-pars pretrain. The duration is estimated
+    from one training step, which is timed on this machine and takes a few seconds. Specify the
+    training data by the folder of a store, or by --n-windows, --sfreq and --n-chans.
 
     Options
     -------
@@ -457,7 +457,7 @@ def fit(
     method: str | None = None,
     options: dict[str, Any],
 ) -> None:
-    """Train a classifier on labeled recordings and save it, for use with the command predict.
+    """Train a classifier on labeled recordings and save it for braindecode-pars predict.
 
     There are three ways. By default, a network is pretrained on the recordings without their labels
     and then fine-tuned on the labels. With --encoder, a pretrained encoder is fine-tuned. With
@@ -466,8 +466,8 @@ def fit(
     Options
     -------
     folder : FOLDER
-        Folder of labeled recordings, BIDS dataset, or signal store with labels (see the command
-        store); or a bundled dataset: sleep or mental_arithmetic.
+        Folder of labeled recordings, BIDS dataset, or signal store with labels (see
+        braindecode-pars store); or a bundled dataset: sleep or mental_arithmetic.
     out : MODEL
         Folder in which the model is saved.
     overwrite
@@ -560,14 +560,14 @@ def predict(
     For each recording, the command writes a CSV table, a BIDS events file with its JSON file, and a
     figure of classes and probabilities over time, as an image and as an HTML page that can be
     scrolled. The file summary.csv contains the time in each class and, for sleep stages, the sleep
-    statistics as defined by YASA, such as sleep efficiency and latencies. Each call of the command
-    writes this file again, with all recordings in the folder. To resume an interrupted command, run
-    it again; finished recordings are skipped.
+    statistics as defined by YASA, such as sleep efficiency and latencies. Each call writes this
+    file again, with all recordings whose results are in the folder. To resume an interrupted
+    command, run it again; finished recordings are skipped.
 
     Options
     -------
     model : MODEL
-        Folder of a classifier that was saved by the command fit, or with the method save in Python;
+        Folder of a classifier that was saved with braindecode-pars fit, or with save() in Python;
         or hf://owner/name for a model on the Hugging Face Hub.
     recordings : RECORDING
         EDF, BDF, FIF, WFDB, BrainVision or EEGLAB recordings, or folders that contain recordings,
@@ -587,9 +587,9 @@ def predict(
         unit or gain, for example from wearable devices.
     adapt
         Adapt the model to each recording before predicting this recording. Requires a model that
-        was trained with fit --few-labels. The features are centered with the mean over the windows
-        of the recording. If the annotations of the recording contain at least two classes of the
-        model, the classifier is also calibrated with these labels.
+        was trained with braindecode-pars fit --few-labels. The features are centered with the mean
+        over the windows of the recording. If the annotations of the recording contain at least two
+        classes of the model, the classifier is also calibrated with these labels.
     device
         Device: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the CPU.
     overwrite
@@ -629,7 +629,7 @@ def reproduce(
     Options
     -------
     dataset
-        sleep (bundled dataset), or another dataset as in evaluate --dataset.
+        sleep (bundled dataset), or another dataset as in braindecode-pars evaluate --dataset.
     out
         Folder for the scores (scores.csv) and the encoders.
     epochs

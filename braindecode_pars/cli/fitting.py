@@ -76,7 +76,7 @@ def fit_folder(
     model_files.check_may_save(model_folder, kind)
     if model_files.kinds_in(model_folder) and not overwrite:
         raise ValueError(
-            f"The folder --out {out} already contains a saved {kind}. Pass another folder, or "
+            f"The folder {out} (--out) already contains a saved {kind}. Pass another folder, or "
             "pass --overwrite to replace the model."
         )
     if clf.encoder is not None and is_folder:

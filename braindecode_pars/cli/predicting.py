@@ -95,8 +95,8 @@ def predict_recordings(
         if not hasattr(clf, "adapt"):
             raise ValueError(
                 f"--adapt requires a FewLabelsClassifier, but the model in {model} is a "
-                f"{type(clf).__name__}. Omit --adapt, or train another model with the command "
-                "fit --few-labels."
+                f"{type(clf).__name__}. Omit --adapt, or train another model with "
+                "braindecode-pars fit --few-labels."
             )
         settings["adapt"] = True
     folder = ResultsFolder(out, "predictions", marks=(MARK,))
@@ -244,7 +244,7 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
         if (first := recording_of.setdefault(target, file)) != file:
             raise ValueError(
                 f"The recordings {first} and {file} would have the same result files, such as "
-                f"{target}_predictions.csv. Predict them in two calls with different folders "
-                "--out, or pass a folder that contains both recordings in different subfolders."
+                f"{target}_predictions.csv. Predict them in two calls with different --out "
+                "folders, or pass a folder that contains both recordings in different subfolders."
             )
     return targets

@@ -48,7 +48,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - ``"sleep"`` or ``"mental_arithmetic"`` for a bundled sample dataset, or ``"simulated"``
           for simulated sleep EEG;
         - Python file with a function ``load`` that returns labeled windows;
-        - any other name of your choice, if ``path`` is a folder of recordings or a signal store.
+        - any other name, as a title for the folder of recordings or the signal store in ``path``.
     path : str | path | None
         Folder or store to read. If the source is a Python file, ``path`` is passed to its function
         ``load`` as the first argument.
@@ -59,7 +59,7 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
     Returns
     -------
     BaseConcatDataset
-        Windows with targets, and ``subject`` in the descriptions.
+        Windows with targets. The description of each recording contains ``subject``.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def load_store(path: Path, subjects: Iterable | None = None) -> BaseConcatDatase
 
 
 def recipe_of(source: str) -> str:
-    """Return the recipe of a store that contains only one corpus; otherwise return the source."""
+    """Return the recipe name of a store with a single corpus, or any other source unchanged."""
     if not names.lazy("datasets.is_store")(source):
         return source
     store = names.lazy("datasets.SignalStore").open(source, verbose=0)

@@ -1,7 +1,7 @@
 """EEGMAT: rest vs. mental arithmetic (EEG During Mental Arithmetic Tasks 1.0.0, PhysioNet).
 
 The PARS paper does not use this corpus. It is small and freely available, and was recorded in a
-laboratory that recorded none of the corpora in the paper.
+laboratory that contributed to none of the corpora in the paper.
 
 For each subject, there are three minutes of rest (target 0) and one minute of mental arithmetic
 (target 1). Windows contain 19 EEG channels; the ECG is dropped. Signals are resampled from 500 Hz
@@ -232,8 +232,8 @@ def mental_arithmetic(
 
     The dataset contains one minute of each condition per subject, in eight channels: F3, Fz, F4,
     T5, P3, Pz, P4 and T6. Signals are sampled at 128 Hz, filtered to 0.5-45 Hz and referenced to
-    the average of 19 channels. The eight electrodes are over frontal, parietal and posterior
-    temporal cortex, which is active in mental arithmetic, and distant from the eyes and from the
+    the average of 19 channels. The eight electrodes are over areas that are active in mental
+    arithmetic (frontal, parietal and posterior temporal cortex), and far from the eyes and the
     muscles of the jaw and the temples. The recordings are a subset of EEGMAT;
     :mod:`~braindecode_pars.datasets.eegmat` loads the full corpus.
 

@@ -198,7 +198,7 @@ def _read_scoring(file: Path) -> mne.Annotations:
         lights_off = float(next(iter(event_table["onset"][is_off]), 0.0))
         if abs(onsets[0]) < abs(onsets[0] - lights_off):
             onsets = onsets + lights_off
-    # Replace missing, zero and shorter durations by the length of a window.
+    # Replace missing, zero and shorter durations with the length of a window.
     durations = np.nan_to_num(durations).clip(WINDOW_SECONDS)
     return mne.Annotations(onsets, durations, stages.fillna("none"))
 

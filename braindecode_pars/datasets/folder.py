@@ -60,8 +60,8 @@ def _with_subjects(
 ) -> list[loading.R]:
     """Return recordings with the subject in the description, in normalized Unicode.
 
-    The source of the labels contains either all subjects, or none. If it contains none, they are
-    derived from the paths.
+    The source of the labels contains either all subjects or none. If it contains none, the subjects
+    are derived from the paths.
     """
     find = search.subject_finder(subject)
     paths = [recording.file.relative_to(root) for recording in labeled]
@@ -124,10 +124,11 @@ def load(
     unused inputs and signals that are not EEG are excluded and listed in a table. If most channels
     do not have names of electrodes, all EEG channels shared by the recordings are used.
 
-    Channels that at least half of the recordings contain are called usual channels. Recordings with
-    fewer than half of the usual channels do not reduce the shared channels if they make up at most
-    a quarter of all recordings. Instead, if they lack a shared channel, they raise an error, or are
-    skipped with ``on_error="warn"``.
+    A few recordings with a different montage do not reduce the shared channels: if at most a
+    quarter of the recordings contain fewer than half of the usual channels (channels of at least
+    half of the recordings), the channels are selected without these recordings. Each of these
+    recordings that lacks a selected channel then raises an error, or is skipped with
+    ``on_error="warn"``.
 
     Parameters
     ----------
@@ -176,15 +177,16 @@ def load(
     subject : callable | str | None
         Function that receives the path of a file relative to the folder and returns the subject; or
         a regular expression that is searched for in this path and whose only group matches the
-        subject. If None, the subject is the BIDS label, such as "01" in ``sub-01``; if there is
-        none, it is the top-level folder; for a file that is not in a subfolder, it is the file
-        name. Omit this argument if ``labels`` or ``labels_from`` contain the subjects.
+        subject. If None, the subject is the BIDS label, such as "01" in ``sub-01``. For a path
+        without a BIDS label, the subject is the top-level folder, or the file name if the file is
+        not in a subfolder. Omit this argument if ``labels`` or ``labels_from`` contain the
+        subjects.
     window_seconds : float | None
-        Length of a window in seconds. If None, use 30 s, or the duration of the labels if all of
-        them have the same duration and are shorter than 30 s; in the latter case, it is logged.
+        Length of a window in seconds. If None, use 30 s, or the duration of the labels if all
+        labels have the same duration and are shorter than 30 s; this duration is then logged.
     sfreq, low, high, mains
         As in :func:`~braindecode_pars.recordings.preparation.filter_and_resample`. A warning is
-        issued if the spectra indicate another line frequency.
+        issued if the spectra indicate a line frequency other than ``mains``.
     reference : "average" | None
         If "average", re-reference each recording to the average of the selected channels, which are
         the same in all recordings. If None, the reference is not changed.
@@ -439,8 +441,8 @@ def _read(
 def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) -> None:
     """Pick channels by electrode, in the order of ``channels``, and rename them accordingly.
 
-    If a new name indicates another reference than the old name, no channels are renamed, unless the
-    recording will be re-referenced (``is_referenced``).
+    If a new name indicates a different reference from the old name, no channels are renamed, unless
+    the recording will be re-referenced (``is_referenced``).
     """
     picked_names = preparation.find_electrodes(
         channels, channel_facts.good_eeg(raw.info["chs"], raw.info["bads"])

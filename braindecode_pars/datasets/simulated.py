@@ -122,7 +122,7 @@ def sleep(
     n_subjects : int
         Number of subjects, with one recording per subject. Subjects are numbered from 1.
     hours : float
-        Duration of each recording in hours, rounded to windows; at least one window.
+        Duration of each recording in hours, rounded to a whole number of windows (at least one).
     n_chans : int
         Number of channels, from 1 to 13. The channels have names of the 10-20 system.
     sfreq : float

@@ -250,6 +250,8 @@ def overlap(start: np.ndarray, stop: np.ndarray, segments: np.ndarray) -> np.nda
 
     Examples
     --------
+    Three overlapping segments, which together cover 25 s to 31 s:
+
     >>> import numpy as np
     >>> from braindecode_pars.datasets.tusz import overlap
     >>> start, stop = np.array([0.0, 30.0]), np.array([30.0, 60.0])

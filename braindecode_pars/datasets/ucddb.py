@@ -281,7 +281,7 @@ def sleep(
 def scored_epochs(
     volts: np.ndarray, metadata: pd.DataFrame, stages: Sequence[str], recording: loading.Recording
 ) -> WindowsDataset:
-    """Create a dataset of windows of one channel at 128 Hz, which need not be consecutive.
+    """Create a dataset of windows (not necessarily consecutive) of one channel at 128 Hz.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ def scored_epochs(
     Returns
     -------
     WindowsDataset
-        The windows.
+        The windows with their targets and the description of the recording.
     """
     targets = pd.Index(stages).get_indexer(metadata["stage"])
     info = mne.create_info([SAMPLE_CHANNEL], 128.0, "eeg")

@@ -142,6 +142,8 @@ def rereferenced(
 ) -> Derivation | None:
     """Re-reference a channel to the reference of the training data.
 
+    No signals are computed: the returned object only states how to compute the channel.
+
     Four kinds of channels are returned unchanged: bipolar channels, channels that are already
     computed as a difference, channels whose name contains the reference of the training data, and
     channels that are not EEG.
@@ -165,10 +167,10 @@ def rereferenced(
     Derivation | None
         The re-referenced channel. None if re-referencing is impossible, because an electrode of the
         new reference is missing, or was not recorded with the same reference as this channel. If
-        the new reference is the average of several electrodes, at least half of them must be
-        available, and at least four (all of them if there are fewer than four). The reference
-        ``"average"`` is the average of all EEG channels that were recorded with the same reference
-        as this channel.
+        the new reference is the average of several electrodes, at least half of these electrodes,
+        and at least four, must be available; if it has fewer than four electrodes, all of them. The
+        reference ``"average"`` is the average of all EEG channels that were recorded with the same
+        reference as this channel.
 
     Examples
     --------
@@ -364,8 +366,8 @@ class Prepared:
     missing : list of str
         Channels of the model that are missing in the recording.
     found : list of Derivation
-        All other channels of the model. Each entry states how the channel is selected or computed
-        from the channels of the recording.
+        Channels of the model that are not missing. Each entry states how the channel is selected or
+        computed from the channels of the recording.
     not_rereferenced : list of Derivation
         Channels in ``found`` that cannot be re-referenced to the reference of the training data. If
         there are any, none of the channels are re-referenced.
@@ -377,7 +379,7 @@ class Prepared:
     signals : ndarray of float32, shape (n_chans, n_times)
         Preprocessed signals of the channels in ``found``.
     chs_info : list of dict
-        The same channels as in ``mne.Info["chs"]``, with the channel names of the model.
+        The channels in ``found``, as in ``mne.Info["chs"]``, with the channel names of the model.
     """
 
     raw: mne.io.BaseRaw
@@ -397,7 +399,7 @@ class Prepared:
         return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Return which windows contain no gap and no "BAD" annotation, shape (n_windows,)."""
+        """Return a boolean array: whether each window contains no gap and no "BAD" annotation."""
         is_usable = np.zeros(len(starts), dtype=bool)
         for segment in marks.usable_segments(self.raw, set(self.channels)):
             first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in segment)
@@ -446,6 +448,8 @@ def prepare_as_trained(
 
     Examples
     --------
+    T7 and T3 are two names of the same electrode:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.as_trained import prepare_as_trained

@@ -63,9 +63,9 @@ def write_zarr(dataset: BaseConcatDataset, folder: Path) -> None:
         is_text = labels.map(lambda label: isinstance(label, str))
         if (is_text & (read != labels)).any(axis=None):
             raise ValueError(
-                "braindecode stores labels as text, and would read at least one of these class "
-                "names back as a number, a boolean or a missing value. Use integer labels, or "
-                "class names that do not look like a number, 'True' or 'NA'."
+                "braindecode stores labels as text, and would read at least one of the class names "
+                "in the dataset back as a number, a boolean or a missing value. Use integer "
+                "labels, or class names that do not look like a number, 'True' or 'NA'."
             )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:

@@ -37,8 +37,8 @@ class ChannelFacts(NamedTuple):
     Attributes
     ----------
     kind : "eeg" | "ecog" | "seeg" | "dbs" | "other"
-        Kind of the signal. "other" means that it does not record electrical potentials of the
-        brain.
+        Kind of the signal. "other" means that the channel does not record electrical potentials of
+        the brain.
     source : "header" | "table" | "type"
         Source from which the kind was determined. "header": label and unit in the header of the
         file. "table": BIDS table ``_channels.tsv``. "type": channel type and name in MNE.
@@ -97,6 +97,11 @@ def facts_in_header(signals: pd.DataFrame) -> dict[str, ChannelFacts]:
         are ``unit`` and ``is_scaled``, see
         :func:`~braindecode_pars.recordings.readers.edf_signals`. The optional columns are
         ``highpass`` and ``lowpass`` (NaN without a filter).
+
+    Returns
+    -------
+    dict of str to ChannelFacts
+        Facts about each channel, by channel name.
     """
     others = other_signals(signals.index.tolist(), signals["unit"].tolist())
     units = signals["unit"].str.replace("\0", "\\0").replace("", "no unit")
@@ -149,7 +154,7 @@ def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
 
 
 def facts_of(chs: Iterable[Mapping[str, Any]]) -> dict[str, ChannelFacts]:
-    """Return the kind of channels by their MNE types and names; ``chs`` as in ``info["chs"]``.
+    """Derive the facts about each channel from MNE type and name; ``chs`` as in ``info["chs"]``.
 
     Examples
     --------
@@ -201,6 +206,13 @@ def with_table(
     A channel that is EEG according to the table does not become EEG if it is not a voltage, or if
     its name indicates another signal. Channels without a status in the table remain bad if they are
     in ``bads``.
+
+    Returns
+    -------
+    facts : dict of str to ChannelFacts
+        Updated facts about each channel, by channel name.
+    bads : list of str
+        Updated names of bad channels.
 
     Raises
     ------

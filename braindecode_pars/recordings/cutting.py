@@ -59,6 +59,11 @@ _EXCLUDED_ITEMS: ContextVar[list[ExcludedItem] | None] = ContextVar("_EXCLUDED_I
 def collect_excluded_items() -> Iterator[list[ExcludedItem]]:
     """Collect the items that are excluded by functions called inside this context manager.
 
+    Yields
+    ------
+    list of ExcludedItem
+        List to which each excluded item is appended.
+
     Examples
     --------
     >>> from braindecode_pars.recordings.cutting import collect_excluded_items, record_excluded
@@ -95,7 +100,7 @@ ROUNDING = 4e-3
 
 
 def holds_a_window(duration: float, seconds: float) -> bool:
-    """Return whether a segment is at least as long as a window, within the tolerance ROUNDING.
+    """Return whether a segment is at least as long as a window, tolerating rounding errors.
 
     Parameters
     ----------
@@ -302,8 +307,11 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
 def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     """Split a recording into the segments between its gaps.
 
-    If the recording has no gaps, it is the only segment and is returned unchanged. Otherwise,
-    segments have the measurement info of the recording, but no annotations.
+    Returns
+    -------
+    list of Raw
+        Segments, with the measurement info of the recording, but without annotations. If the
+        recording has no gaps, the only element is the recording itself, unchanged.
 
     Examples
     --------

@@ -34,9 +34,8 @@ def shared_channels(
     missing. If most channels do not have names of the 10-05 system, as in caps with numbered
     electrodes, all EEG channels shared by the recordings are selected.
 
-    Channels that at least half of the recordings contain are called usual channels. Recordings with
-    fewer than half of the usual channels are ignored in the selection if they make up at most a
-    quarter of all recordings.
+    If at most a quarter of the recordings contain fewer than half of the usual channels (channels
+    of at least half of the recordings), these recordings are ignored in the selection.
 
     Parameters
     ----------
@@ -222,6 +221,8 @@ def warn_of_line_frequency(
 
     Examples
     --------
+    No warning, because the line noise is at the frequency of the notch filter:
+
     >>> from braindecode_pars.recordings.first_look import warn_of_line_frequency
     >>> warn_of_line_frequency([{50.0: 1.2, 60.0: 25.0}], mains=60.0, sfreq=200.0)
     """

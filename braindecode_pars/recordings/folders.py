@@ -118,7 +118,7 @@ def _tables_and_labels(recording: Path) -> list[Path]:
 
 
 def files_beside(recording: Path) -> list[Path]:
-    """Return a recording and the files that belong to it: signals, BIDS tables and labels.
+    """List a recording and all files that belong to it: signals, BIDS tables and labels.
 
     Examples
     --------

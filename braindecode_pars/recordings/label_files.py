@@ -48,7 +48,7 @@ Labels: TypeAlias = (
 
 @dataclass(frozen=True)
 class LabeledFile(loading.Recording):
-    """Path of a recording, its labels from a table or path, and its subject if the source has it.
+    """Recording whose labels, and subject if available, are from a table or from its path.
 
     ``segments`` contains one row per labeled segment of the recording, with the columns ``onset``
     and ``duration`` in seconds, and ``label``. If the onset is NaN, the label applies to the whole
@@ -553,6 +553,11 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
     If a label applies to the whole recording, its duration is 0. Gaps, and annotations that begin
     with "BAD" or "EDGE", are excluded.
 
+    Returns
+    -------
+    dict of str to list of float
+        Maps each label to the list of its durations.
+
     Raises
     ------
     ValueError
@@ -577,7 +582,7 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
     if unread and not durations:
         raise ValueError(
             "No label was found in the recordings, and at least one recording cannot be read: "
-            f"{unread} Repair or remove it, or pass the labels as a table."
+            f"{unread} Repair or remove this recording, or pass the labels as a table."
         )
     return durations
 
@@ -585,8 +590,8 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
 def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: float) -> list[str]:
     """Return the descriptions of annotations that are used as labels, in alphabetical order.
 
-    These are all descriptions of annotations that are at least as long as a window. If there are
-    none, these are all descriptions of annotations without a duration.
+    Annotations that are at least as long as a window are used. If there are none, annotations
+    without a duration are used.
 
     Parameters
     ----------
@@ -619,10 +624,10 @@ def labels_within(
 
     Labels from which windows are lost are reported with :func:`~.cutting.record_excluded`: labels
     that are partly or completely outside the recording, labels that are shorter than a window, and
-    labels that overlap another label of the same class. Only the overlapping labels are removed
-    here; for all other labels, :func:`~.cutting.event_windows` creates only complete windows within
-    the recording. Labels of different classes must not overlap, except that labels without a
-    duration may overlap each other.
+    labels that overlap another label of the same class. Only the overlapping labels are removed by
+    this function; from all other labels, :func:`~.cutting.event_windows` later creates only
+    complete windows within the recording. Labels of different classes must not overlap, except that
+    labels without a duration may overlap each other.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def choose_subjects(
     """
     recordings = list(recordings)
     if not recordings:
-        raise FileNotFoundError(f"{where} contains no recording of this corpus.")
+        raise FileNotFoundError(f"{where} contains no recording of this corpus. Check the path.")
     if subjects is None:
         return recordings
     if isinstance(subjects, str):
@@ -235,9 +235,9 @@ def read_corpus(
         :func:`~braindecode_pars.recordings.cutting.name_classes`.
     expected : collection of str | None
         Classes that must have at least one window. If a collection is passed, even an empty one,
-        every subject must have at least one window, too. Pass it for datasets whose labels or
-        window length are chosen by the user. If None, classes and subjects without windows are
-        accepted, as in a corpus that contains short recordings.
+        every subject must have at least one window, too. Pass a collection for datasets whose
+        labels or window length are chosen by the user. If None, classes and subjects without
+        windows are accepted, as in a corpus that contains short recordings.
     left_out : mapping of Path to str | None
         Files that were excluded before this function was called, and the reason for each. They are
         not read, but listed in the table of excluded items.
@@ -488,7 +488,7 @@ def split_subjects(
 def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str, str]:
     """Return the value of each subject in a column of a table; empty cells are ignored.
 
-    The keys of the result are those of :func:`subject_key`.
+    The keys are subjects as converted by :func:`subject_key`.
     """
     name = "participant_id" if "participant_id" in table else "subject"
     tables.check_table(table, where, (name, column))
@@ -497,7 +497,7 @@ def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str,
 
 
 def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
-    """Convert pairs of subject and value to a dict, with the keys of :func:`subject_key`.
+    """Convert pairs of subject and value to a dict; subjects are converted by :func:`subject_key`.
 
     Raises
     ------

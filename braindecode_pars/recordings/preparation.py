@@ -84,10 +84,10 @@ def find_electrodes(wanted: Sequence[str], ch_names: Sequence[str]) -> list[str]
     missing = [name for name, index in zip(wanted, indices, strict=True) if index is None]
     if missing:
         raise ValueError(
-            f"{len(missing)} of {len(wanted)} requested channels ({format_list(missing)}) do not "
-            "match exactly one channel of the recording. Usable channels of the recording: "
-            f"{format_list(ch_names) or 'none'}. Exclude the recording, or request other channels "
-            "(channels=, --channel)."
+            f"{len(missing)} of {len(wanted)} requested channels ({format_list(missing)}) are "
+            "missing, or match several channels of the recording. Usable channels of the "
+            f"recording: {format_list(ch_names) or 'none'}. Exclude the recording, or request "
+            "other channels (channels=, --channel)."
             f"{other_system(wanted, ch_names)}"
         )
     return [ch_names[index] for index in indices if index is not None]

@@ -110,7 +110,7 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     ------
     ValueError
         If the file is missing, damaged or truncated. If it has gaps (EDF+D). If a signal that must
-        be a voltage has another unit than V, mV or uV.
+        be a voltage has a unit other than V, mV or uV.
 
     Examples
     --------
@@ -367,7 +367,7 @@ def _read_wfdb(
             "no signals are listed. If the record consists of several segments, pass the header of "
             "each segment instead of the header of the record. Otherwise, complete the header."
         )
-    # wfdb replaces a gain of 0, which means that a signal is not calibrated, by 200.
+    # wfdb replaces a gain of 0, which means that a signal is not calibrated, with 200.
     gain = re.compile(rb"\S+\s+\S+\s+([-+.]?\d[\d.eE+-]*)")
     gains = [gain.match(line) for line in lines[1 : len(names) + 1]]
     signals = pd.DataFrame(

@@ -76,6 +76,9 @@ class Recipe:
 
     Examples
     --------
+    For pretraining, subject 2 is excluded, and so is subject 100 of the test split. Subject 3 has
+    no recording:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.datasets import RECIPES
@@ -124,9 +127,9 @@ class Recipe:
             Subjects to read. If None, read all subjects in the folder, except subjects whose labels
             are not published.
         exclude : sequence
-            Lists of subjects to exclude, such as ``[["S001", "S002"]]``. Spellings of the same name
-            are equivalent, such as "S001" and 1. For TUEG, the folders of TUAB and TUSZ are also
-            accepted, see :func:`datasets.tueg.leave_out
+            Lists of subjects to exclude, such as ``[["S001", "S002"]]``. Different spellings of a
+            subject are equivalent, such as "S001" and 1. For TUEG, the folders of TUAB and TUSZ are
+            also accepted, see :func:`datasets.tueg.leave_out
             <braindecode_pars.datasets.tueg.leave_out>`. A subject in both ``subjects`` and
             ``exclude`` is excluded.
         n_jobs, on_error, verbose
@@ -487,7 +490,7 @@ def folders_and_lists(
 def separate_subjects(
     recordings: Sequence[Recording], subjects: Iterable
 ) -> tuple[list[Recording], list[Recording]]:
-    """Return the recordings of subjects that are not in ``subjects``, and those that are."""
+    """Return two lists: recordings of subjects not in ``subjects``, and all other recordings."""
     keys = SubjectKeys(subjects)
     included = [recording for recording in recordings if recording.corpus_subject not in keys]
     return included, [recording for recording in recordings if recording.corpus_subject in keys]

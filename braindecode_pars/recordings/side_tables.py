@@ -85,8 +85,8 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
     Parameters
     ----------
     file : path
-        Table in UTF-8, with commas, semicolons or tabs as separators. A relative path may refer to
-        ``folder`` or to the working directory.
+        Table in UTF-8, with commas, semicolons or tabs as separators. A relative path may be
+        relative to ``folder`` or to the working directory.
     folder : Path
         Folder of the recordings.
 
@@ -187,6 +187,11 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
         columns ``onset`` and ``duration``.
     where : Any
         Name of the table in error messages.
+
+    Returns
+    -------
+    onsets, durations : ndarray, shape (n_rows,)
+        Onset and duration of each row.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class RunConfig(settings.PretrainingSettings):
         and the run continues as long as the loss on these subjects decreases. See
         :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     batch_size : int
-        Number of examples in a training step, summed over all processes.
+        Number of examples (crops) in a training step, summed over all processes.
     device : "auto" | "cpu" | "cuda" | "mps"
         Device to train on. ``"auto"`` selects CUDA if available, otherwise MPS, otherwise the CPU.
     encoder : str | None
@@ -97,7 +97,7 @@ class RunConfig(settings.PretrainingSettings):
         Seed of the initial weights, of the order of the data, of the random crops, and of the
         random numbers of the pretext task.
     num_workers : int | None
-        Number of processes that load data, for each training process. If None, up to four on a GPU,
+        Number of processes that load data for each training process. If None, up to four on a GPU,
         and none on the CPU.
 
     Raises

@@ -35,7 +35,8 @@ class RunPlan(NamedTuple):
     parameters : int
         Number of parameters of the encoder and of the pretext task together.
     steps_per_epoch, n_steps : int
-        Number of steps in an epoch, and in the whole run. If ``epochs`` is None, ``n_steps`` is the
+        Number of steps in an epoch (in a pass over the data, unless the configuration sets
+        ``steps_per_epoch``), and in the whole run. If ``epochs`` is None, ``n_steps`` is the
         maximum number of steps.
     store_bytes, run_bytes : int
         Disk space in bytes of the store, and of the folder of the run, including checkpoints.
@@ -48,8 +49,8 @@ class RunPlan(NamedTuple):
         Number of windows per second that one device processes, estimated from a timed training
         step.
     hours : float
-        Duration of the run in hours on all devices together, if loading data takes less time than
-        training on them.
+        Duration of the run in hours, if all devices train in parallel and loading data takes less
+        time than training.
 
     Examples
     --------
@@ -97,6 +98,8 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
 
     Examples
     --------
+    The default ``epochs=None`` of ``for_laptop`` has a maximum of 2000 steps:
+
     >>> from braindecode_pars.runs import CorpusSize, RunConfig, plan
     >>> corpus = CorpusSize.of_numbers(10_000, sfreq=100, n_chans=2)
     >>> planned = plan(corpus, RunConfig.for_laptop(device="cpu"))

@@ -515,7 +515,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
             super().prepare_task(X, y)
 
     def draw_batches(self, dataset: Steps, n: int) -> list[Any]:
-        """Return n random crops of the recordings. All processes return the same crops."""
+        """Return n random crops in micro-batches. All processes return the same crops."""
         crops = send_to_device(dataset.first_pass(n), self.compute_device)
         return split_examples(crops, self.micro_batch_size)
 

@@ -128,7 +128,7 @@ class Steps(torch.utils.data.Dataset):
 
     @property
     def subjects(self) -> list | None:
-        """Subjects of recordings that are not too short; None if the subject of one is unknown."""
+        """Subjects of recordings that are not too short; None if any subject is unknown."""
         subjects = self.store.recordings["subject"][self.lengths >= self.n_times]
         return unique_subjects(subjects) if subjects.notna().all() else None
 

@@ -62,13 +62,13 @@ class StoredRecording:
     checksum : str
         Checksum of the stored samples.
     source : dict
-        Properties of the original file or recording, such as its size in bytes, from which a later
-        change is detected.
+        Properties of the original file or recording, such as its size in bytes, which reveal
+        whether it was changed after it was stored.
     clipped : dict of str to int
-        Number of clipped samples by channel name. Channels without clipped samples are omitted.
+        Maps each channel with clipped samples to the number of these samples.
     positions : dict of str to list of float
-        Known channel positions, in meters, in MNE's head coordinate frame. Positions are only
-        stored for recordings with labels.
+        Maps each channel with a known position to this position, in meters, in MNE's head
+        coordinate frame. Positions are only stored for recordings with labels.
     preprocessing : dict
         Preprocessing of the stored signals: the known entries of a
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`.
@@ -200,10 +200,10 @@ class Index:
     n_bytes, mtime_ns : int
         Size in bytes and modification time in nanoseconds of ``samples.bin``.
     skipped : dict of str to str
-        Recordings that were skipped: the reason, by recording name.
+        Maps the name of each skipped recording to the reason.
     shares : dict of str to float
-        Relative proportion of each corpus in the training data of a pretraining run, by corpus
-        name. Empty if no proportions were specified.
+        Maps the name of each corpus to its relative proportion in the training data of a
+        pretraining run. Empty if no proportions were specified.
     labels : dict
         Properties of ``windows.csv``: number of windows, type of the labels, size in bytes and
         checksum. Empty if the store has no labels.
@@ -291,7 +291,7 @@ _KINDS: dict[str, Callable[[str], Any]] = dict(bool="True".__eq__, int=int, floa
 def rows_of_labels(
     name: str, windows: pd.DataFrame, description: Mapping[str, Any], sfreq: float
 ) -> bytes:
-    """Return the rows of ``windows.csv`` for one recording.
+    """Return the rows of ``windows.csv`` for one recording, encoded as bytes.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
 def read_labels(
     folder: Path, described: Mapping[str, Any], sfreq: float
 ) -> dict[str, pd.DataFrame]:
-    """Return the labeled windows of a store as one table per recording, by recording name.
+    """Return a dict that maps each recording name to the table of its labeled windows.
 
     Raises
     ------
@@ -435,6 +435,11 @@ def labels_of_segments(
     sfreq : float
         Sampling rate in Hz, for the error message.
 
+    Returns
+    -------
+    list of DataFrame
+        One table per segment. Tables of segments without windows are empty.
+
     Raises
     ------
     ValueError
@@ -460,7 +465,7 @@ def labels_of_segments(
 def resampled_labels(
     labels: pd.DataFrame, before: float, after: float, n_times: int
 ) -> pd.DataFrame:
-    """Convert window positions for a recording that was resampled from ``before`` to ``after`` Hz.
+    """Return the table with window positions after resampling from ``before`` to ``after`` Hz.
 
     ``n_times`` is the length of the resampled recording in samples.
     """

@@ -303,9 +303,9 @@ class Source:
     description : dict
         Numbers and strings that describe the recording, such as its subject.
     state : dict
-        Properties from which a later change is detected. For a file: size and modification time.
-        For a recording in memory: length, number of channels, sampling rate and, if it has labels,
-        the checksum of its labels.
+        Properties that reveal whether the recording was changed later. For a file: size and
+        modification time. For a recording in memory: length, number of channels, sampling rate and,
+        if it has labels, the checksum of its labels.
     origin : Path | mne.io.BaseRaw
         Path of the file, or the recording in memory.
     problem : str | None
@@ -362,8 +362,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Parameters
     ----------
     recordings : BaseConcatDataset | RawDataset | EEGWindowsDataset | ContinuousCorpus | path
-        Dataset; ContinuousCorpus or list of them; folder of recordings; or folder of a dataset that
-        braindecode saved in Zarr format.
+        One of: a braindecode dataset; a ContinuousCorpus, or a list of ContinuousCorpus objects; a
+        folder of recordings; or the folder of a dataset that braindecode saved in Zarr format.
     subject : callable | str | None
         How to determine the subject of each file in a folder. See
         :func:`~braindecode_pars.recordings.search.subject_finder`.
@@ -395,8 +395,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
         recordings = read_zarr(folder)
     if subject is not None:
         raise TypeError(
-            "The argument subject can only be used with a folder of files. Omit it: for a dataset "
-            "or corpus, the subject is the entry 'subject' of the descriptions."
+            "subject= can only be used with a folder of files. Omit it: for a dataset or corpus, "
+            "the subject is the entry 'subject' of the descriptions."
         )
     corpora = corpora_of(recordings)
     if corpora:
@@ -434,7 +434,7 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
 
 
 def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
-    """Return ``recordings`` as a list of corpora, or an empty list if these are not corpora.
+    """Return ``recordings`` as a list of corpora, or an empty list if it contains no corpora.
 
     Raises
     ------

@@ -74,11 +74,11 @@ class SignalStore:
         Data type of the stored samples. When samples are read, they are converted to float32 values
         in volts.
     shares : dict of str to float
-        Relative proportion of each corpus in the training data of a pretraining run, by corpus
-        name. Empty if no proportions were specified; a pretraining run then uses each window once
-        per pass over the data.
+        Maps the name of each corpus to its relative proportion in the training data of a
+        pretraining run. Empty if no proportions were specified; a pretraining run then uses each
+        window once per pass over the data.
     skipped : dict of str to str
-        Recordings that were skipped when the store was created: the reason, by recording name.
+        Recordings skipped when the store was created. Maps the name of each to the reason.
 
     Examples
     --------
@@ -210,12 +210,13 @@ class SignalStore:
             top-level folder, or the file name if the file is not in a subfolder. For a dataset,
             omit this argument: the subject is the entry ``subject`` of the descriptions.
         shares : mapping of str to float | None
-            Relative proportion of each ContinuousCorpus in the training data of a pretraining run,
-            by corpus name. Only the ratios matter: ``{"tueg": 1, "ysyw": 1}``, the mixture of the
-            paper, uses equal numbers of windows of both corpora. The proportions are stored in
-            ``store.json`` and used by :func:`runs.pretrain <braindecode_pars.runs.pretrain>`. The
-            stored samples do not depend on them, so they may be changed when the call is repeated.
-            If None, every window is used once per pass over the data.
+            Mapping of the name of each ContinuousCorpus to its relative proportion in the training
+            data of a pretraining run. Only the ratios matter: ``{"tueg": 1, "ysyw": 1}``, the
+            mixture of the paper, uses equal numbers of windows of both corpora. The proportions are
+            stored in ``store.json`` and used by :func:`runs.pretrain
+            <braindecode_pars.runs.pretrain>`. The stored samples do not depend on them, so they may
+            be changed when the call is repeated. If None, every window is used once per pass over
+            the data.
         n_jobs : int
             Number of parallel processes that read recordings, as in joblib.
         on_error : "raise" | "warn"
@@ -259,7 +260,7 @@ class SignalStore:
             If recordings were skipped. If samples were clipped; the column ``n_clipped`` of
             :attr:`recordings` contains their number. If the steps of int16 are too coarse for a
             signal. If the amplitude of a recording is implausible for EEG in volts. If two
-            recordings are duplicates.
+            recordings contain the same signals.
         """
         # Check all arguments before anything is created.
         reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
@@ -371,7 +372,7 @@ class SignalStore:
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """Preprocessing of the stored signals. Entries are None if unknown or if they differ."""
+        """Preprocessing of the stored signals. Unknown or differing entries are None."""
         return agreed([recording.known_preprocessing for recording in self._recordings])
 
     @property
@@ -617,7 +618,7 @@ class SignalStore:
 
     @property
     def n_labeled_windows(self) -> int:
-        """Number of windows in ``windows.csv``, including windows that this view excludes."""
+        """Number of windows in ``windows.csv``, including windows that are not in this view."""
         return self._index.labels.get("n_windows", 0)
 
     @property
@@ -668,9 +669,8 @@ class SignalStore:
                 recording_windows.append(cutting.name_classes(windows, self.classes))
         if not recording_windows:
             raise ValueError(
-                f"{self.path} contains no labels for these recordings. Create the store again, "
-                "from a dataset of labeled windows, or with the option --labels of the command "
-                "braindecode-pars store."
+                f"{self.path} contains no labels of the selected recordings. Create the store "
+                "again, from a dataset of labeled windows or with braindecode-pars store --labels."
             )
         return BaseConcatDataset(recording_windows)
 

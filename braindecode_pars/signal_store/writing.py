@@ -371,8 +371,8 @@ def _warn_of_channels(index: Index, preparation: StoredForm) -> None:
     missing = set(preparation.channels or ()).intersection(*map(preparation.missing, names))
     if missing:
         checks.warn_user(
-            "No stored recording contains these channels of the argument channels, or they are "
-            f"marked as bad: {', '.join(sorted(missing))}. Check the names of the channels."
+            "These requested channels are missing or marked as bad in all stored recordings: "
+            f"{', '.join(sorted(missing))}. Check the names in channels=."
         )
 
 
@@ -397,9 +397,8 @@ def _not_stored(store: ResultsFolder, index: Index, sources: list[Source]) -> li
     names = {source.name for source in sources}
     if foreign := [name for name in stored if name not in names]:
         raise ValueError(
-            f"The store {store.path} contains recordings that are not in the argument recordings "
-            f"of this call, such as {foreign[0]}. Pass a new folder, or the same recordings as "
-            "before."
+            f"The store {store.path} contains recordings that were not passed in this call, such "
+            f"as {foreign[0]}. Pass a new folder, or the same recordings as before."
         )
     for source in sources:
         earlier = stored.get(source.name)

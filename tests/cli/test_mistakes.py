@@ -13,7 +13,7 @@ from braindecode_pars.cli import app
 
 #: Command line -> exit code, and a part of the error message.
 MISTAKES = {
-    "store store": (2, "Number of folders: 1"),
+    "store store": (2, "Folders passed: 1"),
     "store tree out --share tueg=1": (2, "--share and --set require --recipe"),
     "store tree out --labels": (2, "--labels, --exclude, --share and --set require"),
     "store --recipe tueg=. out --labels": (1, "TUEG has no labels"),
