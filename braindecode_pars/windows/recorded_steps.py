@@ -28,7 +28,8 @@ def recorded(
     was applied as a projection, and whether the reference was changed in another way. Recorded
     steps also indicate which steps were not applied: for example, if no notch filter was recorded,
     no notch filter was applied. If the effect of any recorded step is unknown, as for a lambda, it
-    is also unknown which steps were not applied.
+    is also unknown which steps were not applied. If no steps were recorded, the notch filter and
+    the scale are unknown.
 
     Parameters
     ----------

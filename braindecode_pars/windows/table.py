@@ -226,7 +226,7 @@ class Windows(Sequence):
         Data type of the labels if they are strings, because the table stores strings as objects.
         None for other labels.
     label_names : mapping of str to label | None
-        Label that each class name stands for. None if the dataset has no class names.
+        Maps each class name to its label. None if the dataset has no class names.
 
     Examples
     --------
@@ -253,8 +253,8 @@ class Windows(Sequence):
     def shape(self) -> tuple[int, ...]:
         """Shape (n_windows, n_chans, n_times), which braindecode uses to build a model.
 
-        If windows differ in shape, or if their shape is only known after they are read, the shape
-        is (n_windows,).
+        (n_windows,) if windows differ in shape, or if a window would have to be read to determine
+        its shape.
         """
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         sizes = [*{montage.n_chans or 0 for montage in self.montages}, *np.unique(lengths).tolist()]
