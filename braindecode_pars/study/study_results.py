@@ -104,7 +104,8 @@ class Study:
     control_notes : list of str
         Results of the control analyses in sentences.
     confusion : DataFrame
-        True and predicted class of each window in each draw, for the recommended method.
+        Predictions of the recommended method, one row per window, draw and pretraining seed. The
+        columns are ``true`` and ``predicted``, the names of the true and of the predicted class.
     decisions : DataFrame | None
         Classification of subjects by their mean class probabilities, averaged over draws, with one
         row per method. The columns are ``method``, ``right`` (number of correctly classified

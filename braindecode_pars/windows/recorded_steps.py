@@ -279,7 +279,7 @@ def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> No
 
 
 def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
-    """Rename channels of a recording, including the cutoff frequencies stored by channel name."""
+    """Rename channels in place, also in the cutoff frequencies that are stored by channel name."""
     raw.rename_channels(names, verbose="error")
     if _EDGES in (temp := raw.info.get("temp") or {}):
         of_file, edges = temp[_EDGES]
