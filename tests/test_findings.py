@@ -48,7 +48,7 @@ def test_every_kind_has_a_text_of_its_values(kind):
 
 
 def test_lists_in_texts():
-    assert "window 17 (channels: row 0, 2)" in FLAT.text
+    assert "window 17 (channel index 0, 2)" in FLAT.text
     values = dict(channels=["C3", "C4"], n=1, n_windows=4)
     assert "C3, C4 (in 1 of 4 windows)" in Finding("bad_channels", values).text
 

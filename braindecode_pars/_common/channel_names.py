@@ -542,11 +542,12 @@ def electrode_positions(chs_info: list[dict]) -> np.ndarray:
     Examples
     --------
     >>> import mne
+    >>> import numpy as np
     >>> from braindecode_pars.models import electrode_positions
     >>> info = mne.create_info(["C3", "C4", "Fpz-Cz"], 100.0, "eeg")
     >>> left, right, bipolar = electrode_positions(info["chs"])
-    >>> bool(left[0] < 0 < right[0]), bool(bipolar[0] == bipolar[0])
-    (True, False)
+    >>> bool(left[0] < 0 < right[0]), bool(np.isnan(bipolar).all())
+    (True, True)
     """
     positions = np.full((len(chs_info), 3), np.nan, dtype=np.float32)
     for ch in chs_info:

@@ -95,9 +95,9 @@ def seeded(
     Inside the context, torch uses its default settings, see :func:`usual_torch`.
 
     Initial weights, dropout, crops and masks are drawn from the global random generators of torch,
-    because most functions of torch and of third-party models only support these generators. They
-    are shared by all threads of the process, so only one thread at a time can be inside the
-    context.
+    because most functions of torch and of third-party models only support these generators. The
+    generators are shared by all threads of the process, so only one thread at a time can be inside
+    the context.
 
     Parameters
     ----------

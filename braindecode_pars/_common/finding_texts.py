@@ -154,7 +154,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "that it contains ({used} of {n_fitted}). If a window contains none of the training channels, "
     "all of its EEG channels are used.",
     "flat_windows": "Channels are flat (constant, for example all zeros) in {n} of {n_windows} "
-    "windows that were checked, for example in window {window} (channels: row {rows:3}). Add "
+    "windows that were checked, for example in window {window} (channel index {rows:3}). Add "
     "disconnected electrodes to info['bads'], or list only the channels to use in channels=.",
     "implausible_unit": "In {n} of {n_windows} windows that were checked, the standard deviation "
     "of the signal is implausible (about {deviation:.1g}). In EEG, it is about 1e-6 to 1e-3 in "
@@ -205,8 +205,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "better than chance: compute a score on held-out subjects. If the score is at chance level, "
     "check the labels, or train for more epochs or on more subjects.",
     "class_not_predicted": "The classifier predicts {classes} for none of the {n_windows} training "
-    "windows that were checked, although some of them have this label. Train for more epochs, or "
-    "check the labels and class_weight.",
+    "windows that were checked, although some of these windows have the label {classes}. Train for "
+    "more epochs, or check the labels and class_weight.",
     # Data check
     "too_few_classes": "The labels must contain at least two classes, got {classes!r}. Check the "
     "source of the labels. The label -1 marks unlabeled windows and is not a class.",

@@ -30,9 +30,8 @@ class Finding:
     values : mapping of str to Any
         Values that are inserted into the message, by name.
     level : "stop" | "leak" | "warning" | "note"
-        Severity: "stop" (the data cannot answer the question, so a study stops), "leak"
-        (test data are related to training data), "warning" (results may be wrong) or "note"
-        (information only).
+        Severity: "stop" (no study can be run on these data), "leak" (test data are related to
+        training data), "warning" (results may be wrong) or "note" (information only).
     n : int
         Number of cross-validation folds in which the check reported this finding.
 

@@ -124,6 +124,8 @@ class HeldOutSchedule(skorch.callbacks.Callback):
 
     Examples
     --------
+    In this example, each epoch has only one step:
+
     >>> from braindecode_pars import PatchEncoder, datasets
     >>> from braindecode_pars.pretraining import PretrainingSettings, pretrain_encoder
     >>> windows = datasets.simulated.sleep(n_subjects=3, hours=0.1, n_chans=2)

@@ -116,9 +116,10 @@ def load_tensors(
         unexpected=tuple(name for name in tensors if name not in expected),
     )
     if not matching or (strict and not report.complete):
-        advice = " Pass strict=False to load only the matching tensors." if matching else ""
+        advice = "strict=False to load only the matching tensors" if matching else "a matching file"
         raise ValueError(
-            f"The tensors in {source} do not match the {type(module).__name__}: {report}.{advice}"
+            f"The tensors in {source} do not match the {type(module).__name__}: {report}. Pass "
+            f"{advice}."
         )
     # torch does not have to check the names again.
     module.load_state_dict({name: tensors[name] for name in report.loaded}, strict=False)
@@ -564,7 +565,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Returns
     -------
     Path
-        Existing folder.
+        Path of the folder. The folder exists, but does not have to contain a model.
 
     Raises
     ------

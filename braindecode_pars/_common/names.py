@@ -216,8 +216,8 @@ class Column:
     description : str
         Short description of the values, for help texts and documentation.
     is_key : bool
-        Whether the column is part of the key of a score. No two scores in a table have the same
-        key.
+        Whether the column is part of the key that identifies a score. No two scores in a table have
+        the same key.
     is_optional : bool
         Whether a table is valid without the column.
     """

@@ -94,8 +94,8 @@ class ResultsFolder:
         )
         if other_files:
             raise ValueError(
-                f"{self.path} is not empty ({checks.format_list(other_files, max_items=1)}), and "
-                f"does not contain {self.what}. Pass a new or empty folder."
+                f"{self.path} contains other files ({checks.format_list(other_files, 1)}), but not "
+                f"{self.what}. Pass a new or empty folder."
             )
 
     @contextmanager

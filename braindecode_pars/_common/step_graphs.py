@@ -233,7 +233,7 @@ def _side_stream(index: int) -> torch.cuda.Stream:
 
 
 def map_tensors(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """Apply a function to all tensors in nested mappings and sequences."""
+    """Return a copy of nested mappings and sequences, with a function applied to all tensors."""
     match value:
         case Tensor():
             return function(value)

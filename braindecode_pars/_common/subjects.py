@@ -109,9 +109,10 @@ def subject_key(subject: Any) -> str:
     """Return a key that is the same for all spellings of the name of a subject.
 
     For example, all of these names have the key "7": 7, 7.0 (in a pandas column with missing
-    values), "7", "007" (BIDS label), "sub-007", "S007" and "Subject07". Keys do not depend on case,
-    or on leading and trailing white space. If the name contains a corpus, as in "physionet_mi:S007"
-    or "ucddb007", the corpus is part of the key.
+    values), "7", "007" (BIDS label), "sub-007", "S007" and "Subject07". After other prefixes,
+    leading zeros are kept: "P07" and "P7" have different keys. Keys do not depend on case, or on
+    leading and trailing white space. If the name contains a corpus, as in "physionet_mi:S007" or
+    "ucddb007", the corpus is part of the key.
 
     Examples
     --------
@@ -205,7 +206,7 @@ class SeenSubjects(SubjectKeys):
         return super().__contains__(subject)
 
     def may_have(self, subject: Any) -> bool:
-        """Whether the subject is not in the set only because a corpus is unknown."""
+        """Whether an unknown corpus is the only reason why the subject is not in the set."""
         return subject not in self and super().__contains__(subject)
 
 
@@ -383,8 +384,8 @@ def possible_subjects(path: PurePath) -> list[str]:
     list of str
         If the layout of folders or the file name is known, only the result of
         :func:`known_subject_of_path` or :func:`public_subject`. Otherwise, the names of the two
-        innermost folders, the file name without its extension, and all parts of the file name that
-        end before a space, ``_``, ``-`` or dot.
+        innermost folders, the file name without its extension, and each beginning of the file name
+        that ends before a space, ``_``, ``-`` or dot.
 
     Examples
     --------

@@ -104,6 +104,11 @@ def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:
     metric : str | None
         Name of the metric. It may be None if there is only one metric in the scores.
 
+    Returns
+    -------
+    DataFrame
+        The rows of ``scores`` with this metric.
+
     Raises
     ------
     ValueError
@@ -219,6 +224,11 @@ def checked_scores(scores: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame
         ``leave_one_subject_out``).
     columns : sequence of str
         Required columns.
+
+    Returns
+    -------
+    DataFrame
+        The validated scores.
 
     Raises
     ------

@@ -126,7 +126,7 @@ class ProgressBar(tqdm.auto.tqdm):
     >>> log = io.StringIO()
     >>> for _ in ProgressBar(range(1000), file=log):
     ...     pass
-    >>> log.getvalue().count("it/s")
+    >>> log.getvalue().count("it/s")  # one line at the beginning, and one line at the end
     2
     """
 
@@ -282,7 +282,7 @@ def warn_of_chance(history: Sequence[dict[str, Any]], steps_per_epoch: int) -> N
 def warn_of_validation(
     losses: Sequence[float], chance: float, constant: str = "the same probabilities"
 ) -> None:
-    """Warn if the validation loss never decreased, or was never below the chance-level loss.
+    """Warn if the validation loss was lowest after the first epoch, or never below chance level.
 
     Parameters
     ----------

@@ -63,6 +63,7 @@ class StudyData:
         Returns
         -------
         StudyData
+            The windows with their tables. A StudyData is returned unchanged.
         """
         if isinstance(windows_ds, cls):
             return windows_ds

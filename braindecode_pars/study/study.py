@@ -95,9 +95,9 @@ def study(
         with the package, is used. If the windows have a duration of at least 20 s, the bundled
         encoder ``pars-sleep`` is also used.
     n_train_subjects : int | None
-        Number of labeled subjects in a draw. If None and classes vary within subjects, 4, or fewer
-        if a fold has fewer than 12 training subjects. If None and each subject has one class, 2 per
-        class, or 1 per class if there are too few subjects.
+        Number of labeled subjects in a draw. If None, a draw has 4 subjects, or fewer if a fold has
+        fewer than 12 training subjects. If None and each subject has windows of only one class, a
+        draw instead has 2 subjects per class, or 1 per class if there are too few subjects.
     draws : int
         Number of draws of labeled subjects in each fold. The number must be even.
     minutes : float | None
@@ -111,7 +111,8 @@ def study(
         Names of the methods, or of the groups of methods, to exclude.
     in_spite_of : sequence of str
         If ``("confounds",)``, the study is run even if the classes are confounded with the site,
-        corpus, channels, reference or sampling rate of the recordings. By default, it stops.
+        corpus, channels, reference or sampling rate of the recordings. By default, the study stops
+        in this case.
     dataset : str
         Name of the dataset in the report.
     unlabeled_label

@@ -104,7 +104,8 @@ class Study:
     control_notes : list of str
         Results of the control analyses in sentences.
     confusion : DataFrame
-        True and predicted class of each window in each draw, for the recommended method.
+        Predictions of the recommended method, one row per window, draw and pretraining seed. The
+        columns are ``true`` and ``predicted``, the names of the true and of the predicted class.
     decisions : DataFrame | None
         Classification of subjects by their mean class probabilities, averaged over draws, with one
         row per method. The columns are ``method``, ``right`` (number of correctly classified
@@ -149,13 +150,17 @@ class Study:
 
     @property
     def has_gain(self) -> bool:
-        """Whether the encoder learned its pretext task, and the primary gain is significant."""
+        """Whether the pretext task was learned, and the primary improvement is significant."""
         pair = self.primary
         return pair is not None and pair.outcome == Outcome.GAIN and self.has_learned
 
     @property
     def answers(self) -> list[str]:
-        """Answers to the three questions of the report, with one text per question."""
+        """Answers to the three questions of the report, with one text per question.
+
+        The questions are whether pretraining on this dataset improves classification, whether it is
+        better than a baseline without pretraining, and which method to use.
+        """
         return [str(answer) for answer in study_answers.answers_of(self)]
 
     def report(self, path: str | Path) -> Path:

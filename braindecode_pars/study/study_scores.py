@@ -86,6 +86,8 @@ def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[d
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None) -> Any:
     """Return the encoder of a method. If it does not exist yet, it is pretrained and saved.
 
+    The result is a value that estimators accept as ``encoder``, such as the path of a folder.
+
     Pretraining uses the windows of all subjects except the test subjects of the fold, or all
     windows if ``fold`` is None. Sham pretraining runs for the same number of steps as the
     pretraining with the same seed. A JSON file next to the encoder contains the number of steps,

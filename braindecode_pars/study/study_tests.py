@@ -64,7 +64,8 @@ class Comparison:
         Upper limit of the one-sided 95 % confidence interval of the difference. Improvements above
         this limit are ruled out.
     detectable : float
-        Minimum detectable difference: the true difference that this test detects with 80 % power.
+        Minimum detectable difference: the true difference that the t-test of ``p`` detects with
+        80 % power.
     n_subjects : int
         Number of test subjects.
     n_better : int

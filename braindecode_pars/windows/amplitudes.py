@@ -292,7 +292,7 @@ def find_outlier_recordings(
 
 
 def _is_outlier(log_amplitudes: np.ndarray, factor: float) -> np.ndarray:
-    """Return which amplitudes differ from the median of all finite amplitudes by over a factor."""
+    """Return which amplitudes differ from the median finite amplitude by more than ``factor``."""
     median = _median(log_amplitudes[np.isfinite(log_amplitudes)])
     return np.abs(log_amplitudes - median) > np.log10(factor)
 
@@ -379,11 +379,15 @@ def find_outliers(
     Yields
     ------
     Finding
-        One finding for each of these problems: The unit is known, but the amplitude in volts is
-        implausible for EEG (only if ``log_amplitudes`` is None). The amplitude of a recording
-        differs from the median of all recordings by more than a factor of 20. The amplitude of a
-        channel differs from the median of the channels of its recording by more than a factor of
-        30, or the channel is flat in the windows, or was flat or clipped in the file.
+        At most one finding for each of these problems:
+
+        - The unit is known, but the median amplitude in volts is implausible for EEG. (This is only
+          checked if ``log_amplitudes`` is None.)
+        - The amplitudes of some recordings differ from the median of all recordings by more than a
+          factor of 20.
+        - Some channels are flat in the windows, were flat or clipped in the file, or have an
+          amplitude that differs from the median of the channels of the same recording by more than
+          a factor of 30.
     """
     is_fit = log_amplitudes is not None
     recordings = windows.table["recording"].to_numpy()

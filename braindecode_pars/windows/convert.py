@@ -131,7 +131,7 @@ class _Part(NamedTuple):
     columns : dict of str to ndarray
         Columns of the table of windows.
     names : mapping of str to label | None
-        Label of each class name.
+        Maps each class name to its label.
     """
 
     recordings: list[dict[str, Any]]
@@ -412,7 +412,7 @@ def subject_column(groups: Any, n_windows: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the number of subjects differs from the number of windows, or a subject is missing.
+        If ``groups`` does not have one entry per window, or if a subject is missing.
     """
     column = _column(groups, n_windows, "groups")
     if not (known := is_name(column)).all():
@@ -429,10 +429,16 @@ def joined_labels_by_name(parts: Iterable[Mapping[str, Any] | None]) -> dict[str
 
     A recording may contain only some of the classes.
 
+    Returns
+    -------
+    dict of str to label | None
+        Maps the class names of all recordings to their labels. None if there are no class names, or
+        if a name has different labels in different recordings.
+
     Warns
     -----
     UserWarning
-        If a name has different labels in different recordings. In this case, None is returned.
+        If a name has different labels in different recordings.
     """
     joined: dict[str, Any] = {}
     for part in parts:

@@ -87,6 +87,8 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
 
     Examples
     --------
+    The third recording is a copy of the first recording with rounded values:
+
     >>> import numpy as np
     >>> from braindecode_pars.windows.convert import as_windows
     >>> from braindecode_pars.windows.duplicates import find_duplicates
@@ -128,8 +130,8 @@ def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
 
     Notes
     -----
-    Windows are compared by a weighted sum of their channels. Copies with other channels, or with
-    another order of channels, are therefore not found.
+    Windows are compared by a weighted sum of their channels. A copy is therefore not found if it
+    contains different channels, or the same channels in a different order.
 
     First, segments of 65 samples are compared: one segment at the beginning of each window, and one
     at each local maximum of a filtered signal. The locations of these maxima in the signal do not
@@ -141,6 +143,8 @@ def find_shared_samples(windows: Windows, n_train: int) -> set[int]:
 
     Examples
     --------
+    The two windows share 400 samples, with a different scale and offset in the second window:
+
     >>> import numpy as np
     >>> from braindecode_pars.windows.convert import as_windows
     >>> from braindecode_pars.windows.duplicates import find_shared_samples

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from braindecode_pars._common.checks import check_parameters, integer, optional
+from braindecode_pars._common.checks import integer, optional
 from braindecode_pars.windows import amplitudes, convert, labels, picking, table
 
 
@@ -59,8 +59,9 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         channels, and channels that are not EEG according to their MNE channel type or name, are
         excluded with a warning.
     n_times : int | None
-        Number of samples per crop. If None, the length of the first window is used; with several
-        corpora, the length of the shortest first window. Required if all corpora are SignalStores.
+        Number of samples per crop. If None, a crop has the length of the first window. With several
+        corpora, the first windows of the corpora are compared, and a crop has the length of the
+        shortest of them. Required if all corpora are SignalStores.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         dataset: torch.utils.data.Dataset | Sequence[torch.utils.data.Dataset],
         n_times: int | None = None,
     ):
-        check_parameters({"n_times": n_times}, {"n_times": optional(integer(1))}, "Crops")
+        optional(integer(1)).check("n_times", n_times, type(self).__name__)
         # A list contains either corpora, or windows, or tuples (window, label, ...).
         inputs: list[Any] = [dataset]
         if isinstance(dataset, list | tuple) and dataset:

@@ -406,7 +406,7 @@ def names_of_classes(
     classes : ndarray, shape (n_classes,)
         Label of each class.
     labels_of_names : mapping of str to label | None
-        Label that each class name stands for.
+        Maps each class name to its label.
 
     Returns
     -------
@@ -590,7 +590,7 @@ def without_held_out_splits(windows: Windows | None, proportion: float | str) ->
     """Remove windows whose split is "valid" or "test", if ``proportion`` is "split".
 
     This also applies to unlabeled windows, because pretraining must not use windows of validation
-    or test subjects.
+    or test subjects. If no windows remain, None is returned.
     """
     if proportion != SPLIT or windows is None or windows.splits is None:
         return windows

@@ -63,6 +63,11 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
     As in MNE, texts that begin with "bad" (in any case) mark bad segments, unless they mark a gap.
 
+    Returns
+    -------
+    "gap" | "bad" | "label"
+        Kind of the text. Every text that marks neither a gap nor a bad segment is a label.
+
     Examples
     --------
     >>> from braindecode_pars.windows.marks import kind_of_text
@@ -93,10 +98,10 @@ def continuous_segments(raw: mne.io.BaseRaw) -> list[tuple[int, int]]:
 
     Gaps are marked by annotations: "EDGE boundary" or "BAD boundary"
     (:func:`mne.concatenate_raws`), "BAD_ACQ_SKIP" (FIF files), "boundary" (EEGLAB), or "New
-    Segment/" (BrainVision), see :func:`kind_of_text`. If the annotation begins with "BAD", the
-    samples within its duration were filled in and not recorded, and are excluded. All other gaps
-    lie between two samples, and the duration of the annotation is ignored: in EEGLAB files, this is
-    the duration of the removed data.
+    Segment/" (BrainVision), see :func:`kind_of_text`. If the annotation of a gap begins with "BAD",
+    the samples within its duration were filled in instead of recorded, and are excluded. All other
+    gaps lie between two samples, and the duration of their annotation is ignored: in EEGLAB files,
+    it is the duration of the removed data.
 
     Parameters
     ----------

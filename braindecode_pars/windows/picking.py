@@ -84,7 +84,8 @@ def pick_for_fit(
         None, the EEG channels are used.
     any_montage : bool
         Whether the model accepts windows with different channels. If True, and all montages have
-        the same number of EEG channels, each montage keeps all of its EEG channels.
+        the same number of EEG channels, each montage keeps all of its EEG channels. Otherwise, only
+        the channels shared by all recordings are used.
 
     Returns
     -------
@@ -233,7 +234,7 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise ValueError(
             f"channels must contain at least one name, and each name only once, got {names}. List "
-            "each channel once."
+            "each channel to use exactly once."
         )
     return names
 
@@ -426,6 +427,8 @@ def find_channels(
 
     Examples
     --------
+    ``C3-M2`` is derived. ``Fpz-Cz`` cannot be derived from ``Cz-Fpz``, which has reversed polarity:
+
     >>> from braindecode_pars.windows.picking import find_channels
     >>> names = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]
     >>> derivations = find_channels(["C3-M2", "T7", "Fpz-Cz"], names)

@@ -319,12 +319,14 @@ def differences(expected: Preprocessing, actual: Preprocessing) -> list[Differen
     Returns
     -------
     list of Difference
-        Entries that differ. These differences can be repaired, by the step in ``repair``:
+        Entries that differ. The following differences can be repaired. The preprocessing step that
+        repairs a difference is its attribute ``repair``:
 
         - a different sampling rate (``"resample"``);
         - a different band that contains the band of the training data (``"filter"``);
         - a notch filter that was applied to the training data but not to the recording
-          (``"notch_filter"``). Notch frequencies above either of the two bands are ignored;
+          (``"notch_filter"``). Notch frequencies above the band of the training data or of the
+          recording are ignored;
         - a different reference, if the reference of the training data can be computed from the
           channels of the recording (``"set_eeg_reference"``);
         - a different scale (``"rescale"``), order of the channels (``"pick"``), or window length
@@ -334,6 +336,8 @@ def differences(expected: Preprocessing, actual: Preprocessing) -> list[Differen
 
     Examples
     --------
+    The band cannot be repaired, because the recording lacks the frequencies from 0.3 to 0.5 Hz:
+
     >>> from braindecode_pars.windows.preprocessing import Preprocessing, differences
     >>> trained = Preprocessing(sfreq=100.0, band=(0.3, 35.0), notch=[])
     >>> for difference in differences(trained, Preprocessing(sfreq=256.0, band=(0.5, None))):
@@ -380,6 +384,8 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
 
     Examples
     --------
+    The high-pass filter at 0.3 Hz was already applied to the recording:
+
     >>> from braindecode_pars.windows.preprocessing import Preprocessing
     >>> from braindecode_pars.windows.preprocessing import missing_steps
     >>> trained = Preprocessing(band=(0.3, 35.0), notch=[50.0], scale=1e6)

@@ -28,7 +28,8 @@ def recorded(
     was applied as a projection, and whether the reference was changed in another way. Recorded
     steps also indicate which steps were not applied: for example, if no notch filter was recorded,
     no notch filter was applied. If the effect of any recorded step is unknown, as for a lambda, it
-    is also unknown which steps were not applied.
+    is also unknown which steps were not applied. If no steps were recorded, the notch filter and
+    the scale are unknown.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ def remember_edges(info: Any, edges: Mapping[str, Sequence[float | None]]) -> No
 
 
 def rename_channels(raw: mne.io.BaseRaw, names: Mapping[str, str]) -> None:
-    """Rename channels of a recording, including the cutoff frequencies stored by channel name."""
+    """Rename channels in place, also in the cutoff frequencies that are stored by channel name."""
     raw.rename_channels(names, verbose="error")
     if _EDGES in (temp := raw.info.get("temp") or {}):
         of_file, edges = temp[_EDGES]

@@ -226,7 +226,7 @@ class Windows(Sequence):
         Data type of the labels if they are strings, because the table stores strings as objects.
         None for other labels.
     label_names : mapping of str to label | None
-        Label that each class name stands for. None if the dataset has no class names.
+        Maps each class name to its label. None if the dataset has no class names.
 
     Examples
     --------
@@ -253,8 +253,8 @@ class Windows(Sequence):
     def shape(self) -> tuple[int, ...]:
         """Shape (n_windows, n_chans, n_times), which braindecode uses to build a model.
 
-        If windows differ in shape, or if their shape is only known after they are read, the shape
-        is (n_windows,).
+        (n_windows,) if windows differ in shape, or if a window would have to be read to determine
+        its shape.
         """
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         sizes = [*{montage.n_chans or 0 for montage in self.montages}, *np.unique(lengths).tolist()]
@@ -369,7 +369,7 @@ class Windows(Sequence):
         return None if known.empty else float(known.iloc[0])
 
     def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Self:
-        """Replace the labels and the class names."""
+        """Return a copy with other labels and class names. Its samples are not copied."""
         # The table stores strings as objects, and several labels of a window as one object.
         dtype = y.dtype if y.ndim == 1 and y.dtype.kind in "US" else None
         plain = y.ndim == 1 and y.dtype.kind in "biuf"
@@ -377,7 +377,7 @@ class Windows(Sequence):
         return replace(self, table=table, label_dtype=dtype, label_names=names)
 
     def with_subjects(self, subjects: np.ndarray) -> Self:
-        """Replace the subjects.
+        """Return a copy with other subjects. Its samples are not copied.
 
         If a recording contains windows of several subjects, it is split into one row of
         ``recordings`` per subject.
@@ -417,7 +417,7 @@ class Windows(Sequence):
         return self.montages[self.montage_numbers[i]]
 
     def with_montages(self, montages: Sequence[Montage]) -> Self:
-        """Replace each montage in ``self.montages`` with the montage at the same position."""
+        """Return a copy with one new montage for each montage in ``self.montages``."""
         new = {id(old): montage for old, montage in zip(self.montages, montages, strict=True)}
         column = [new.get(id(montage), montage) for montage in self.recordings["channels"]]
         return replace(self, recordings=self.recordings.assign(channels=objects(column)))
@@ -562,7 +562,7 @@ class Windows(Sequence):
         return first
 
     def read_by(self, source: Any) -> Self:
-        """Replace the samples: window ``i`` is read from ``source[i]``.
+        """Return a copy with other samples: window ``i`` is read from ``source[i]``.
 
         ``source`` contains only the picked channels.
         """

@@ -60,6 +60,9 @@ class Transitions:
 
     Examples
     --------
+    The classifier predicts class 1 for the second window, but class 0 for both of its neighbors.
+    After smoothing, class 0 is most probable in all windows:
+
     >>> import numpy as np
     >>> from braindecode_pars.windows.transitions import Transitions
     >>> half = np.array([0.5, 0.5])

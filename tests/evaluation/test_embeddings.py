@@ -94,7 +94,7 @@ def test_the_name_and_the_folder_of_an_encoder(tmp_path):
     assert features.tobytes() == fitted.transform(windows()).tobytes()
     with pytest.raises(FileNotFoundError, match="tiny"):
         export_embeddings("tiny", windows(), tmp_path / "tiny")
-    with pytest.raises(ValueError, match="not empty"):
+    with pytest.raises(ValueError, match="contains other files"):
         export_embeddings("small", windows(), tmp_path / "out")
 
 
