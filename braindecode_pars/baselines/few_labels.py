@@ -39,7 +39,7 @@ _ONE_CLASS = (
     "At least 90 % of the subjects have windows of one class only, so subject-wise centering would "
     "remove the difference between the classes."
 )
-_NOT_CENTERED = "refit with recenter=None (command fit: --set recenter=null)"
+_NOT_CENTERED = "refit with recenter=None (braindecode-pars fit: --set recenter=null)"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -67,7 +67,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     subjects are known. The mean over the windows of each subject is subtracted from the features.
     Each prediction therefore also uses the other windows of the test subject that are passed in the
     same call, without their labels. If the label is constant within each subject, such as a
-    diagnosis, centering would remove the difference between the classes, and is not used by
+    diagnosis, centering would remove the difference between the classes, so it is not used by
     default. Scores with centering are comparable only with scores of methods that use the same data
     of the test subject (:class:`~braindecode_pars.SubjectCentering`).
 
@@ -127,9 +127,9 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     prior_strength_ : dict of str to float
         Prior strength that :meth:`adapt` uses for each feature set.
     one_class_recordings_ : bool
-        Whether at least 90 % of the recordings in ``fit`` (without recordings of a single window)
-        have windows of one class only. If True, subtracting the mean of a single recording would
-        remove the difference between the classes.
+        Whether at least 90 % of the recordings in ``fit`` have windows of one class only.
+        Recordings with a single window are not counted. If True, subtracting the mean of a single
+        recording would remove the difference between the classes.
     test_subject_data_ : TestSubjectData
         Which data of the test subject a prediction uses in addition to the window itself.
     C_ : dict of str to float

@@ -422,8 +422,8 @@ def load_network(
     ]
     if missing:
         raise ValueError(
-            f"The weights in {source} do not match this {type(network).__name__}: {report}. These "
-            "tensors of layers before the last layer are missing or have a different shape in the "
+            f"The weights in {source} do not match the network {type(network).__name__}: {report}. "
+            "Tensors of layers before the last layer are missing or have a different shape in the "
             f"file: {checks.format_list(missing)}. If the weights were trained with different "
             "network_params, pass those network_params."
         )

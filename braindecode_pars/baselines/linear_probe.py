@@ -106,7 +106,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
     >>> windows = datasets.simulated.sleep(n_subjects=4, hours=0.2, n_chans=2)
     >>> X, y, subjects = as_sklearn(windows)
     >>> probe = LinearProbe(LogBandPower(), C=None).fit(X[subjects < 4], y[subjects < 4])
-    >>> probe.C_
+    >>> probe.C_  # selected by cross-validation over subjects
     0.01
     >>> probe.predict(X[subjects == 4]).shape
     (24,)
@@ -254,7 +254,7 @@ def fit_logistic(
     class_weight: Any,
     classes: np.ndarray,
 ) -> Pipeline:
-    """Fit StandardScaler and logistic regression, and select C if it is None.
+    """Return a fitted pipeline of StandardScaler and logistic regression; select C if it is None.
 
     Parameters
     ----------

@@ -102,8 +102,8 @@ def make_methods(
         - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with each encoder in
           ``encoder`` or, if ``encoder`` is None, with the bundled encoder ``"small"``;
         - ``"probe"``: linear probe (a linear classifier on the features) of each encoder in
-          ``encoder``. If ``encoder`` is None, of a :class:`~braindecode_pars.PARSEmbedder` that is
-          pretrained with PARS in every fit;
+          ``encoder``. If ``encoder`` is None, the linear probe uses a
+          :class:`~braindecode_pars.PARSEmbedder` that is pretrained with PARS in every fit;
         - ``"random-encoder"``: linear probe of a randomly initialized encoder;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode, trained with the
           published settings (see Notes);
@@ -459,7 +459,7 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> epochs = dict(pretrain_epochs=3, finetune_epochs=30)
     >>> methods = make_methods(["pars", "scratch", "band-power"], **epochs)
-    >>> costs = cost_table(methods, windows)
+    >>> costs = cost_table(methods, windows)  # each epoch has one batch
     >>> costs[["method", "pretraining_steps", "finetuning_steps"]]
                method  pretraining_steps  finetuning_steps
     0            PARS                  3                30

@@ -75,13 +75,13 @@ def codes_to_adapt(
     if len(subjects) > 1:
         names = checks.format_list(sorted(map(str, subjects)))
         raise ValueError(
-            f"adapt expects windows of a single subject, but X contains {len(subjects)} subjects "
-            f"({names}). Call adapt once per subject."
+            f"adapt() expects windows of a single subject, but X contains {len(subjects)} subjects "
+            f"({names}). Call adapt() once per subject."
         )
     if (is_centered or labels is None) and len(windows) < transformers.MIN_WINDOWS:
         checks.warn_user(
-            f"adapt estimates the subject mean from few windows ({len(windows)}), so the estimate "
-            f"is imprecise. Pass at least {transformers.MIN_WINDOWS} windows of the subject, with "
+            f"adapt() estimates the subject mean from few windows ({len(windows)}), so the mean is "
+            f"imprecise. Pass at least {transformers.MIN_WINDOWS} windows of the subject, with "
             "or without labels."
         )
     if labels is None:
@@ -93,7 +93,7 @@ def codes_to_adapt(
     if not present.keys() <= code_of.keys() or len(present.keys() - {unlabeled}) < 2:
         listing = checks.format_list([*map(repr, present)])
         raise ValueError(
-            "The labels passed to adapt must include at least two of the classes seen in fit "
+            "The labels passed to adapt() must include at least two of the classes seen in fit "
             f"({checks.format_list([*map(repr, classes)])}), and no other labels except "
             f"{unlabeled!r} for unlabeled windows. Got: {listing}. Correct the labels or, to adapt "
             "without labels, pass labels=None."

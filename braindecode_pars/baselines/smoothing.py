@@ -37,7 +37,7 @@ class HMMSmoothing(LabelPredictor):
     ----------
     classifier : classifier
         Required: a classifier of windows with ``predict_proba``, or a pipeline. A clone is fitted.
-        The prior class probabilities, which are implicit in the predicted probabilities, are
+        Smoothing divides the predicted probabilities by the prior class probabilities, which are
         derived from the ``class_weight`` of the classifier or, in a pipeline, from the
         ``class_weight`` of the last step that has this parameter.
 

@@ -95,8 +95,9 @@ class WindowFeatures(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray, shape (n_windows, ...)
-            Features of each window.
+        ndarray, shape (n_windows, n_features)
+            Features of each window. SpatialCovariance returns covariance matrices, shape
+            (n_windows, n_chans, n_chans).
 
         Raises
         ------
@@ -228,7 +229,8 @@ class LogBandPower(NamedFeatures):
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation import LogBandPower
-    >>> LogBandPower(sfreq=100).fit_transform(np.random.randn(4, 2, 3000)).shape
+    >>> features = LogBandPower(sfreq=100)
+    >>> features.fit_transform(np.random.randn(4, 2, 3000)).shape  # 2 channels, 7 bands, 2 powers
     (4, 28)
     """
 
@@ -403,7 +405,7 @@ class LogAmplitude(NamedFeatures):
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation import LogAmplitude
-    >>> LogAmplitude().fit_transform(np.random.randn(4, 2, 3000)).shape
+    >>> LogAmplitude().fit_transform(np.random.randn(4, 2, 3000)).shape  # 2 channels, 2 features
     (4, 4)
     """
 
@@ -562,7 +564,7 @@ class ChannelFeatures(NamedFeatures):
     >>> import numpy as np
     >>> from braindecode_pars.evaluation import ChannelFeatures
     >>> features = ChannelFeatures(sfreq=100)
-    >>> features.fit_transform(np.random.randn(4, 2, 3000)).shape
+    >>> features.fit_transform(np.random.randn(4, 2, 3000)).shape  # 2 channels, 31 features
     (4, 62)
     >>> features.get_feature_names_out()[:3].tolist()
     ['channel0_slope', 'channel0_curvature', 'channel0_power_0.5-4Hz']

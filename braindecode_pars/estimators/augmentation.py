@@ -25,7 +25,7 @@ def add_channel_noise(
     std: float,
     rng: np.random.RandomState,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Add white Gaussian noise to random channels, see :class:`ChannelNoise`."""
+    """Return X with white Gaussian noise in random channels (:class:`ChannelNoise`), and y."""
     # Random numbers come from NumPy, as in braindecode; the sum is computed on the device of X.
     is_noisy = torch.from_numpy(rng.random_sample(X.shape[:2]) < channel_probability).to(X.device)
     noise = torch.from_numpy(rng.standard_normal(X.shape)).to(X)

@@ -169,7 +169,8 @@ class TrainingCost(NamedTuple):
     pretraining_steps : float
         Number of pretraining steps. With ``pretrain_epochs=None``, it is the maximum number,
         because pretraining may end earlier. If the estimator has a pretrained ``encoder``, the
-        steps in which this encoder was pretrained are included. NaN if the number is unknown.
+        steps in which this encoder was pretrained are included. NaN if the number of these steps is
+        unknown.
     finetuning_steps : int
         Number of fine-tuning steps.
 
@@ -177,8 +178,8 @@ class TrainingCost(NamedTuple):
     --------
     >>> from braindecode_pars import PARSClassifier, datasets
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
-    >>> cost = PARSClassifier(None, finetune_epochs=2, channel_drop_prob=0).training_cost(windows)
-    >>> cost.pretraining_steps, cost.finetuning_steps  # 2 epochs of 24 windows
+    >>> cost = PARSClassifier(None, finetune_epochs=2).training_cost(windows)
+    >>> cost.pretraining_steps, cost.finetuning_steps  # 2 epochs of one batch
     (0, 2)
     """
 
@@ -190,8 +191,8 @@ class TrainingCost(NamedTuple):
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
     """Validate the argument ``unlabeled``, and return its windows as a list with at most one entry.
 
-    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If the unlabeled
-    windows contain none of the channels in ``channels``, all of their EEG channels are used.
+    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If a window
+    contains none of the channels in ``channels``, all of its EEG channels are used.
 
     Warns
     -----
@@ -203,7 +204,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         return []
     if encoder_start.pretraining_settings(estimator) is None:
         checks.warn_user(
-            "The windows passed as unlabeled are not used, because fit does not pretrain. To "
+            "The windows passed as unlabeled= are not used, because fit does not pretrain. To "
             "pretrain on these windows, set pretext to a pretext task, and do not use "
             "pretrain_epochs=0. If you pass an encoder, also set continue_pretraining=True. To fit "
             "without pretraining, do not pass unlabeled."
@@ -211,7 +212,7 @@ def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Wi
         return []
     further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
     if len(further) == 0:
-        raise ValueError("The argument unlabeled is empty. Pass windows, or unlabeled=None.")
+        raise ValueError("unlabeled= contains no windows. Pass windows, or unlabeled=None.")
     checks.check_same_rate(
         further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled at"
     )
@@ -300,6 +301,9 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, unlabeled: Any = None) -> Self:
         """Pretrain the encoder on all windows.
+
+        If ``encoder`` is not None, ``fit`` loads this encoder, and pretrains it further only with
+        ``continue_pretraining=True``. If ``pretext`` is None, ``fit`` does not pretrain.
 
         Parameters
         ----------

@@ -163,7 +163,7 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     if windows.sfreq is None:
         assumption = f"patches of {patch_size} samples are used"
         if card.sfreq is not None:
-            assumption = f"it is assumed to be {card.sfreq:g} Hz, the rate of the encoder"
+            assumption = f"it is assumed to be {card.sfreq:g} Hz, as in pretraining"
         checks.warn_user(
             f"The sampling rate of X is unknown, so {assumption}. Pass sfreq (in Hz) to "
             f"{type(estimator).__name__}. If you passed a windows dataset through scikit-learn, "

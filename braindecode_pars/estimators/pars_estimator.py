@@ -319,9 +319,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     freeze_encoder : "auto" | bool
         Whether the encoder is frozen (not trained) in fine-tuning. If True, only the head is
         trained, and ``head_epochs`` and ``encoder_lr_factor`` have no effect. ``"auto"`` freezes
-        the encoder if three conditions are met: ``encoder`` is not None; the number of labeled
-        subjects is below 24 or unknown; and ``head_epochs`` and ``encoder_lr_factor`` are both
-        ``"auto"``. The choice is logged and stored in ``fine_tuning_``.
+        the encoder if three conditions are met: ``encoder`` is not None; the number of subjects
+        with labeled training windows is below 24 or unknown; and ``head_epochs`` and
+        ``encoder_lr_factor`` are both ``"auto"``. The choice is logged and stored in
+        ``fine_tuning_``.
     sfreq : float | None
         Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -347,7 +348,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Patch embedding: the mapping from patches to tokens, see
         :class:`~braindecode_pars.PatchEncoder`. The paper uses the linear patch embedding.
     channel_drop_prob : float
-        Probability of dropping each channel of a training window in fine-tuning.
+        Probability of dropping (ignoring) each channel of a training window in fine-tuning. At
+        least one channel per window is always used.
     electrode_position : "auto" | bool
         Whether to add an encoding of the electrode position to the spatial tokens (the features of
         each channel, averaged over time), see :class:`~braindecode_pars.PARSNet`. ``"auto"`` adds
@@ -380,8 +382,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         ``pretrain_minutes``, the result depends on the speed of the machine.
     finetune_epochs, finetune_batch_size, finetune_lr : int | None, int, float
         Number of epochs, batch size and learning rate of fine-tuning. If ``finetune_epochs`` is
-        None, fine-tuning has 30 epochs, or as many epochs as are needed for 60 steps if this number
-        is larger.
+        None, the number of epochs is 30 or, if 30 epochs have fewer than 60 steps, as large as
+        needed for 60 steps.
     finetune_warmup : float | None
         Proportion of the fine-tuning steps in which the learning rate increases linearly to
         ``finetune_lr`` (warm-up). In the remaining steps, the learning rate decreases to zero with
@@ -423,13 +425,13 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         by label. If 0, all windows are used for training, and the model has the weights of the last
         epoch. ``"split"`` holds out the recordings whose description has the entry
         ``split="valid"``, such as the validation subjects of a published corpus; all other labeled
-        windows must have ``split="train"``. The held-out windows are used neither for pretraining
-        nor for fine-tuning in this fit. (The training data of an encoder that was pretrained
-        outside of this fit may include them, without labels: an encoder passed as ``encoder``, or
-        an encoder that :func:`~braindecode_pars.evaluation.ablation` pretrains once for several
-        fits.) At the end of fine-tuning, the weights of the epoch with the lowest validation loss
-        are restored. The validation loss is the mean cross-entropy of all held-out windows,
-        weighted by the class weights.
+        windows must have ``split="train"``. ``fit`` uses the held-out windows neither for
+        pretraining nor for fine-tuning. However, an encoder that was pretrained outside of this fit
+        may have been pretrained on the held-out windows, without their labels. Such an encoder is
+        passed as ``encoder``, or is pretrained once for several fits by
+        :func:`~braindecode_pars.evaluation.ablation`. At the end of fine-tuning, the weights of the
+        epoch with the lowest validation loss are restored. The validation loss is the mean
+        cross-entropy of all held-out windows, weighted by the class weights.
     unlabeled_label : hashable | None
         Label that marks unlabeled windows, which are used for pretraining only. ``"auto"`` uses -1,
         as in scikit-learn, and a warning is issued if any window has this label. To avoid the
@@ -658,7 +660,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     >>> import numpy as np
     >>> from braindecode_pars import PARSRegressor, as_sklearn, datasets
     >>> X, stages, subjects = as_sklearn(datasets.simulated.sleep(3, hours=0.2, n_chans=2))
-    >>> depth = np.array([0.0, 1.0, 2.0, 3.0, 1.0])[stages]
+    >>> depth = np.array([0.0, 1.0, 2.0, 3.0, 1.0])[stages]  # W, N1, N2, N3, REM
     >>> regressor = PARSRegressor(pretrain_epochs=1, finetune_epochs=1, verbose=0)
     >>> regressor.fit(X, depth).predict(X).shape == depth.shape
     True
@@ -696,10 +698,11 @@ amplitudes_, n_chans_, n_times_, chs_info_
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         y : array-like, shape (n_windows,) | None
             Targets, in any unit. NaN marks windows without a target, which are used for pretraining
-            only. If None, the labels of the dataset are used. If these labels are codes of named
-            classes, an error is raised. This also applies if the names are numbers such as ages,
-            because the codes differ from these numbers. To convert the codes to ages, use ``X, y, _
-            = as_sklearn(windows)`` and pass ``np.array([*map(float, X.label_names)])[y]`` as ``y``.
+            only. If None, the labels of the dataset are used. If the labels of the dataset are
+            codes of named classes, an error is raised, even if the names are numbers such as ages,
+            because the codes of the classes differ from the ages. To convert the codes to ages, use
+            ``X, y, _ = as_sklearn(windows)`` and pass ``np.array([*map(float, X.label_names)])[y]``
+            as ``y``.
 
         Returns
         -------
@@ -787,9 +790,10 @@ amplitudes_, n_chans_, n_times_, chs_info_
             One row for each window, with the columns ``onset`` and ``duration`` in seconds,
             ``prediction`` in the unit of the targets (NaN in a window with a gap or a "BAD"
             annotation), and ``n_chans``. With ``overlap``, the prediction in a row is the weighted
-            mean of the predictions for all windows that overlap with the window of this row.
-            ``frame.attrs`` has the same entries as in :meth:`PARSClassifier.predict_raw
-            <braindecode_pars.PARSClassifier.predict_raw>`, except for the classes.
+            mean of the predictions for all windows that overlap with the window of this row. The
+            attribute ``attrs`` of the table has the same entries as in
+            :meth:`PARSClassifier.predict_raw <braindecode_pars.PARSClassifier.predict_raw>`, except
+            for the classes.
 
         Raises
         ------

@@ -29,18 +29,18 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
     """Save the fitted model in a folder, without pickle.
 
     A single safetensors file contains all data that :meth:`load` reads: weights, labels,
-    parameters, training history, the encoder card (metadata of the encoder) and a checksum. A JSON
-    file in the same folder contains a human-readable copy: of the arguments of the network if the
-    model contains a PARSNet, and of everything except the weights otherwise. The decoder of the
-    pretext task is not saved. To use only the encoder of a saved model, pass the folder as
-    ``encoder``, as in ``PARSClassifier(encoder=folder)``. ``PARSNet.from_pretrained`` loads the
-    network of a saved PARSClassifier.
+    parameters, training history, the encoder card (metadata of the encoder) and a checksum. A
+    human-readable JSON file in the same folder repeats the arguments of the network (PARSClassifier
+    and PARSRegressor), or everything except the weights (other models). The decoder of the pretext
+    task is not saved. To use only the encoder of a saved model, pass the folder as ``encoder``, as
+    in ``PARSClassifier(encoder=folder)``. ``PARSNet.from_pretrained`` loads the network of a saved
+    PARSClassifier.
 
     Parameters
     ----------
     folder : path
         Folder in which the model is saved. It is created if it does not exist. If the folder
-        contains a model of the same kind, this model is replaced.
+        contains a model of the same kind (such as another PARSClassifier), it is replaced.
     share : bool
         Whether to save the model for sharing. If True, the names of subjects (see
         :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`) and paths are omitted, and a
@@ -49,7 +49,7 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
     Returns
     -------
     Path
-        The folder.
+        Path of the folder.
 
     Raises
     ------

@@ -12,8 +12,8 @@ from braindecode_pars._common.tables import TestSubjectData
 from braindecode_pars.estimators import windows_estimator
 from braindecode_pars.windows import Windows, convert, picking
 
-#: Default minimum number of windows per subject. A mean over n windows has an error, which adds 1/n
-#: of the within-subject variance to each centered feature.
+#: Default minimum number of windows per subject. The mean of a feature over n windows has an
+#: error, whose variance is 1/n of the within-subject variance of the feature.
 MIN_WINDOWS = 10
 
 
@@ -157,10 +157,10 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         scikit-learn's cross-validation and in evaluation protocols (such as
         :func:`~braindecode_pars.evaluation.compare`), which pass only windows to ``predict``.
     min_windows : int
-        Minimum number of windows per subject. A mean over n windows has an error, which adds 1/n of
-        the within-subject variance to each centered feature (10 % with 10 windows). With
-        ``running=True``, one window per subject is sufficient, and ``min_windows`` is the weight
-        :math:`n_0` of the mean of the training subjects.
+        Minimum number of windows per subject. The mean of a feature over n windows has an error,
+        whose variance is 1/n of the within-subject variance of the feature (10 % with 10 windows).
+        With ``running=True``, one window per subject is sufficient, and ``min_windows`` is the
+        weight :math:`n_0` of the mean of the training subjects.
     running : bool
         Whether to use causal centering: subtract the running mean over the current and all previous
         windows of a subject, instead of the mean over all windows of the subject.

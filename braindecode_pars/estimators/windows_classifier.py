@@ -298,16 +298,17 @@ class WindowsClassifier(LabelPredictor):
             - Channels of ``fit`` are missing, and only the remaining channels are used.
             - The reference or another preprocessing step of the recording differs from the training
               recordings, and the difference cannot be corrected.
-            - The recordings of ``fit`` had different frequency bands (so this recording is not
-              filtered) or different references (so it is not re-referenced).
+            - The recordings of ``fit`` were filtered to different frequency bands (so this
+              recording is not filtered) or had different references (so this recording is not
+              re-referenced).
             - Channels are flat or clipped for at least 1 % of the time, and for at least the length
               of a window.
             - The amplitudes of the recording are far outside the range of the training windows.
             - The subject of the recording was in the training data, according to
               ``subject_info["his_id"]`` of MNE or the path of the file.
-            - The features are centered with the mean of this recording alone, but the recordings of
-              ``fit`` contained a single class each, so centering may remove the difference between
-              the classes.
+            - The features are centered with the mean of this recording alone, but most recordings
+              of ``fit`` contained windows of one class only, so centering may remove the difference
+              between the classes.
 
         Examples
         --------

@@ -285,7 +285,7 @@ def read_windows(
         different sampling rates.
     """
     rate, sfreq = preprocessing.Preprocessing.of(estimator.preprocessing).sfreq, estimator.sfreq
-    whose = "According to the argument preprocessing, X is", "the argument sfreq is"
+    whose = "According to preprocessing=, X is", "according to sfreq=, at"
     checks.check_same_rate(rate, sfreq, *whose, "correct one of the two arguments")
     windows = convert.as_windows(X, y, groups, rate if sfreq is None else sfreq)
     windows.check_not_empty()
@@ -435,7 +435,7 @@ def preprocessing_of(
     ]
     if contradictions:
         checks.warn_user(
-            "The argument preprocessing contradicts the preprocessing stored with the windows "
+            "preprocessing= contradicts the preprocessing that is stored with the windows "
             f"({'; '.join(contradictions)}). The values in the argument are used. Correct them, or "
             "remove these entries from the argument to use the stored values."
         )

@@ -40,7 +40,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
     Parameters
     ----------
-    frame : DataFrame | mapping of DataFrame
+    frame : DataFrame | mapping of str to DataFrame
         Predictions of one recording, as returned by ``predict_raw`` of a classifier. For several
         nights, a mapping from the name of each night to its predictions.
     expert : path | Annotations | mapping of str to path or Annotations
@@ -126,7 +126,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     >>> kappa, confusion, statistics = agreement(frame, expert)
     >>> round(kappa, 2), confusion.loc["N2"].to_dict()
     (0.6, {'W': 1, 'N2': 0, 'N3': 0})
-    >>> statistics.loc["TST"].to_dict()
+    >>> statistics.loc["TST"].to_dict()  # total sleep time in minutes
     {'predicted': 1.0, 'expert': 1.5}
 
     Several nights:
@@ -141,8 +141,8 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         return _agreement_of_night(frame, expert)
     if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
         raise ValueError(
-            "frame is a mapping of nights, so expert must also be a mapping, with the same nights "
-            "as keys, and both must contain at least one night."
+            "frame= is a mapping from nights to predictions. Pass a mapping from the same nights "
+            "to labels as expert=. Both mappings must contain at least one night."
         )
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)
@@ -178,7 +178,7 @@ def _agreement_of_night(frame: Any, expert: Any) -> tuple[float, pd.DataFrame, p
         expected = "names of sleep stages" if is_sleep else f"one of {checks.format_list(classes)}"
         checks.warn_user(
             f"Annotations {checks.format_list(unknown, max_items=5)} were ignored: "
-            f"expected {expected}."
+            f"expected {expected}. Rename these annotations if they are labels."
         )
     durations = labels["duration"].mask(labels["duration"] == 0, rows["duration"].iloc[0])
     segments = labels.assign(stop=labels["onset"] + durations).dropna().sort_values("onset")

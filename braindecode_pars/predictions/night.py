@@ -313,8 +313,8 @@ def sleep_statistics(
     Returns
     -------
     dict of str to float
-        Durations and latencies are in minutes, and the values with ``%``, ``SE`` and ``SME`` in
-        percent:
+        Durations and latencies are in minutes. ``SE``, ``SME`` and the values whose names begin
+        with ``%`` are in percent:
 
         - ``TIB``: time in bed, from the start of the first to the end of the last window.
         - ``SPT``: sleep period time, from the start of the first to the end of the last window of
@@ -323,10 +323,11 @@ def sleep_statistics(
         - ``TST``: total sleep time, the duration of all windows of sleep.
         - ``WAKE``, ``N1``, ``N2``, ``N3``, ``REM``: duration of each stage.
         - ``NREM``, ``UNS``: duration of all NREM sleep, and of all unscored windows.
-        - ``SOL``: sleep onset latency, the time from the start to the first window of sleep.
-        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: time from the start of the recording to
-          the first window of each stage. The AASM defines the REM latency from sleep onset, which
-          is ``Lat_REM - SOL``.
+        - ``SOL``: sleep onset latency, the time from the start of the first window to the first
+          window of sleep.
+        - ``Lat_N1``, ``Lat_N2``, ``Lat_N3``, ``Lat_REM``: time from the start of the first window
+          to the first window of each stage. The AASM defines the REM latency from sleep onset,
+          which is ``Lat_REM - SOL``.
         - ``%N1``, ``%N2``, ``%N3``, ``%REM``, ``%NREM``: duration of each stage as a percentage of
           the total sleep time.
         - ``SE``: sleep efficiency, ``100 * TST / TIB``.

@@ -36,8 +36,8 @@ def predict_raw(
         check_transitions(clf)
     if clf.sfreq_ is None:
         raise ValueError(
-            "predict_raw requires the sampling rate of the training windows, which is unknown. Set "
-            "the parameter sfreq of the model (in Hz), and fit the model again."
+            "predict_raw() requires the sampling rate of the training windows, which is unknown. "
+            "Set the parameter sfreq of the model (in Hz), and fit the model again."
         )
     # Preprocess the signals.
     source = raw

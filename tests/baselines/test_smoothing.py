@@ -126,7 +126,7 @@ def test_a_saved_model_smooths_and_one_without_transitions_says_why_not(fitted, 
     change_description(folder, lambda described: described["classifier"].update(transitions=None))
     without = PARSClassifier.load(folder, device="cpu")
     assert len(without.predict_raw(raw)) == len(frame)
-    with pytest.raises(ValueError, match=r"smooth=True.* Refit"):
+    with pytest.raises(ValueError, match=r"smooth=True.* Fit the model again"):
         without.predict_raw(raw, smooth=True)
 
 
