@@ -278,7 +278,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "training recording contained only one class. If this recording also contains only one class, "
     "subtracting its mean removes the class difference, and the predictions are not informative. "
     "Before predicting, call adapt with windows from all recordings of the subject. Alternatively, "
-    "refit the model with recenter=None (command fit: --set recenter=null).",
+    "refit the model with recenter=None (braindecode-pars fit: --set recenter=null).",
     "absent_stages": "The model was trained only on the classes {classes} and cannot predict "
     "{value}. Windows of these missing stages are assigned to one of the trained classes, possibly "
     "with a high probability. To score complete sleep recordings, train on all sleep stages.",
