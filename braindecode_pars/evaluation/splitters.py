@@ -151,7 +151,7 @@ class LeaveOneSubjectOut(Splitter):
 
 @dataclass(eq=False, repr=False)
 class LabeledSubjects(Splitter):
-    """Label-efficiency splitter: train on drawn labeled subjects, test on held-out subjects.
+    """Label-efficiency splitter: train on subsets of labeled subjects, test on held-out subjects.
 
     Parameters
     ----------
