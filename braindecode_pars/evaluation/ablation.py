@@ -1,7 +1,7 @@
 """Ablations: compare settings of one estimator on held-out subjects, as in the PARS paper.
 
-Folds with the same test subjects share one encoder, which is pretrained once, without these test
-subjects.
+For each setting, folds with the same test subjects share one encoder, which is pretrained once,
+without these test subjects.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,13 +64,13 @@ def ablation(
     are then drawn at random, and this encoder is fine-tuned on them. The pretraining does not
     depend on the seeds.
 
-    All folds with the same test subjects share one encoder, which is pretrained with seed 0; folds
-    with different test subjects have different encoders. If ``cv`` combines the same test subjects
-    with several training sets, an encoder is pretrained for each training set. Pretraining does not
-    use test windows, subjects of split ``"test"``, or the validation subjects of
-    ``validation="split"``. With a proportion such as ``validation=0.2``, the validation windows are
-    drawn later, in each fit, so the encoder was already pretrained on these windows, without their
-    labels.
+    For each setting, all folds with the same test subjects share one encoder, which is pretrained
+    with seed 0. Folds with different test subjects have different encoders. If ``cv`` combines the
+    same test subjects with several training sets, an encoder is pretrained for each training set.
+    Pretraining does not use test windows, subjects of split ``"test"``, or the validation subjects
+    of ``validation="split"``. With a proportion such as ``validation=0.2``, the validation windows
+    are drawn later, in each fit, so the encoder was already pretrained on these windows, without
+    their labels.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def ablation(
         If ``grid`` has neither of the two forms.
     ValueError
         If a setting is unknown. If there are no test subjects. If ``n_train_subjects`` is larger
-        than the number of training subjects. If an estimator has ``validation="split"``, and ``cv``
-        and ``test_subjects`` are None: the validation subjects are then test subjects, and none of
-        them is left for validation.
+        than the number of training subjects. If the estimator has ``validation="split"``, but
+        ``cv`` and ``test_subjects`` are None, so that the validation subjects are the test
+        subjects, and no subject is left for validation.
     FoldError
         If a fit fails.
 
@@ -195,7 +195,7 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     >>> list(settings_of({"n_patches": (20, 40), "decoder": ("mlp",)}))
     ['n_patches=20, decoder=mlp', 'n_patches=40, decoder=mlp']
     """
-    forms = "a dict that maps names to settings, or parameters to lists of values"
+    forms = "a dict that maps names to dicts of settings, or parameters to lists of values"
     checks.instance(forms, Mapping).check("grid", grid)
     if all(isinstance(value, Mapping) for value in grid.values()):
         named = {str(name): dict(settings) for name, settings in grid.items()}

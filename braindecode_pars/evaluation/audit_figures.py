@@ -102,9 +102,9 @@ def subjects_in_features(
     """Plot subject information in features, and class decoding before and after removing it.
 
     There is one panel for each measure. Vertical marks show the value expected by chance: the mean
-    over permutations or, for balanced accuracy, the chance level. In the legend, "LEACE fitted on"
-    means that subject information was removed with
-    :class:`~braindecode_pars.evaluation.LinearErasure`, which was fitted on these subjects.
+    over permutations or, for balanced accuracy, the chance level. In the legend, "LEACE fitted on
+    training subjects" means that subject information was removed with
+    :class:`~braindecode_pars.evaluation.LinearErasure`, fitted on the training subjects only.
 
     Parameters
     ----------
@@ -116,6 +116,7 @@ def subjects_in_features(
     Returns
     -------
     ndarray of Axes
+        One Axes for each measure.
 
     Raises
     ------

@@ -26,8 +26,8 @@ from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext.features import BANDS
 from braindecode_pars.windows import Windows, convert, picking, table
 
-#: Names of signal properties in :class:`~braindecode_pars.evaluation.ChannelFeatures` (keys) and in
-#: tables (values).
+#: Maps the name of each signal property in :class:`~braindecode_pars.evaluation.ChannelFeatures` to
+#: its name in tables.
 PROPERTIES = {
     "slope": "slope",
     "curvature": "curvature",
@@ -96,9 +96,9 @@ def audit_encoder(
         ``subject`` in the descriptions of the recordings. Labels are not required. Only channels
         shared by all recordings are used.
     n_windows : int
-        Maximum number of windows. If there are more windows, and if a window has more than eight
-        channels, windows and channels are selected at random. The selection is the same for all
-        encoders.
+        Maximum number of windows. If there are more windows, ``n_windows`` of them are selected at
+        random. If a window has more than eight channels, eight of its channels are selected at
+        random. Both selections are the same for all encoders.
     seed : int
         Seed of the random selection and of the random encoder.
 
@@ -148,11 +148,12 @@ def audit_encoder(
     100,000, is selected for each property by the leave-one-out error on the training rows. The
     logistic regression has ``C=0.01`` and balanced class weights.
 
-    Subject decoding cannot be tested on held-out subjects. If each subject has several recordings,
+    Subject decoding cannot be tested on held-out subjects. If every subject has several recordings,
     the property "subject" is tested on other recordings of the same subjects. Otherwise, it is
     tested on blocks of time with 20 % of the windows of each subject. Session, channel and corpus
-    are tested on held-out subjects. They are included only if each value is shared by at least two
-    subjects. Use session names that do not include the subject, such as 1 and 2.
+    are tested on held-out subjects. Each of these three properties is included only if at least two
+    subjects share each of its values, such as a session name. Use session names that do not include
+    the subject, such as 1 and 2.
 
     The variance explained by subject, :math:`\eta^2`, is corrected for chance with its mean
     :math:`\nu` over permutations of recordings between subjects:

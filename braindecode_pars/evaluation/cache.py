@@ -110,7 +110,7 @@ class FoldStore:
             self.folder.put(file, result)
 
     def file_of(self, fold: Fold) -> str | None:
-        """Return the path of a fold in the folder, with a digest of its data and settings.
+        """Return the file of a fold, whose name contains a digest of the data and settings.
 
         Returns None for a method without a description.
         """
@@ -123,7 +123,7 @@ class FoldStore:
         return f"cache/{name}_{digest(fold.key, content)}.json"
 
     def encoder_of(self, fold: Fold) -> Path | None:
-        """Return the folder of the shared encoder of a fold, with a digest of data and settings.
+        """Return the folder of a shared encoder, whose name contains a digest of data and settings.
 
         Returns None for a method without a description.
         """
@@ -168,8 +168,8 @@ def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[st
         checks.warn_user(
             "The folds of some methods are not saved in out and will run again in every call, "
             "because the parameters of these methods cannot be compared between calls: "
-            f"{', '.join(reasons)}. Instead of a lambda or another object without a fixed content, "
-            "pass a function or class that is defined in a module."
+            f"{', '.join(reasons)}. Replace each lambda, or other object without a fixed content, "
+            "with a function or class that is defined in a module."
         )
     datasets = {name: describe_corpus(corpus) for name, corpus in corpora.items()}
     return dict(protocol=folds[0].protocol, datasets=datasets, methods=methods)

@@ -55,6 +55,7 @@ def high_passed(X: np.ndarray, sfreq: float, edge: float = 7.0) -> np.ndarray:
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
+        Filtered signals.
 
     Examples
     --------
@@ -87,6 +88,7 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
+        Windows without linear trends.
 
     Examples
     --------
@@ -123,6 +125,7 @@ def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, shape (n_chans, n_eyes)
+        Matrix :math:`B` of regression coefficients.
 
     Examples
     --------
@@ -162,6 +165,7 @@ def without_eyes(
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
+        Windows after EOG regression.
 
     References
     ----------
@@ -206,6 +210,7 @@ def random_phases(X: np.ndarray, random_state: int = 0) -> np.ndarray:
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
+        Phase-randomized windows.
 
     References
     ----------
@@ -251,8 +256,8 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
 
     which does not change phases. The cosine transform implicitly extends a window by its mirror
     image, so that there are no steps at the ends of the window. A signal without rhythms becomes
-    white noise with the standard deviation :math:`a`. The power of a rhythm relative to the line is
-    unchanged. The mean of the window is removed.
+    white noise with the standard deviation :math:`a` = 10 µV. The power of a rhythm relative to the
+    aperiodic component is unchanged. The mean of the window is removed.
 
     Parameters
     ----------
@@ -261,13 +266,14 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
     sfreq : float
         Sampling rate :math:`f_s` in Hz.
     put_back : bool
-        Whether to restore the mean and the line afterwards (sham control). The result shows the
-        effect of the procedure itself, without removing 1/f.
+        Whether to restore the mean and the aperiodic component afterwards (sham control). Scores on
+        these signals show the effect of the procedure itself.
 
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
-        Signals with :math:`a` = 10 µV. Flat channels become zero.
+        Signals without the aperiodic component (flat channels become zero) or, with ``put_back``,
+        signals with the restored component.
 
     References
     ----------
@@ -352,6 +358,7 @@ def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> n
     Returns
     -------
     ndarray, shape (n, n_chans, n_times)
+        Windows with shuffled patches.
 
     Raises
     ------
@@ -396,6 +403,7 @@ def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) 
     Returns
     -------
     ndarray, shape (n,)
+        Permuted labels.
 
     Examples
     --------
@@ -452,9 +460,9 @@ class ControlSignals(TransformerMixin, BaseEstimator):
         - ``"detrended"``: linear trend subtracted from each window, or from each patch of
           ``patch_seconds``;
         - ``"eyes"``: EOG regressed out. The EOG channels must be channels of the windows. Without
-          EOG channels, the difference and the sum of a pair of frontal channels are used instead:
-          Fp1 and Fp2, F7 and F8, or both pairs. At least one pair is required. Frontal channels
-          also record brain activity, so some brain activity is removed as well. The EOG or frontal
+          EOG channels, the difference and the sum of each available pair of frontal channels (Fp1
+          and Fp2, F7 and F8) are used instead. At least one pair is required. Frontal channels also
+          record brain activity, so some brain activity is removed as well. The EOG or frontal
           channels themselves are set to zero. The regression coefficients are estimated for each
           subject, from whole recordings if they are available, otherwise from the windows passed
           together;

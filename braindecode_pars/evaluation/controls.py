@@ -80,7 +80,7 @@ def controls(
     :func:`control_gains` returns a table with the difference that remains in each control,
     :func:`describe_controls` describes this table in sentences, and :func:`plotting.control_gains
     <braindecode_pars.plotting.control_gains>` draws it. :class:`ControlSignals` computes the
-    control signals, also with another high-pass frequency or patch length.
+    control signals, also with a different high-pass frequency or patch length.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def controls(
 
     Examples
     --------
-    Does the difference between absolute and relative band power depend on the amplitudes?
+    Compare absolute with relative band power, on the original and amplitude-normalized windows:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -311,7 +311,7 @@ def control_gains(
             raise ValueError(
                 f"control_gains requires scores with {column}={required!r}, but the column "
                 f"{column!r} contains only: {available}. Add the missing scores; if the method is "
-                "missing, you can also change the argument against."
+                "missing, you can also pass a different method as against."
             )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
@@ -375,7 +375,8 @@ _LIMITATIONS = {
     "aperiodic": "The control 'aperiodic' removes the slope and the offset of 1/f together, and "
     "the offset includes the amplitude.",
     "eyes": "If there is no EOG channel, the control 'eyes' uses frontal channels, which also "
-    "record brain activity. A reduced difference therefore does not prove ocular artifacts.",
+    "record brain activity. A reduced difference therefore does not prove that ocular artifacts "
+    "contribute to it.",
 }
 
 

@@ -272,7 +272,7 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
     if corpus.unlabeled_label is not None and corpus.unlabeled_label in predicted.tolist():
         raise ValueError(
             f"A window was predicted as {corpus.unlabeled_label!r}, which is the label of "
-            "unlabeled windows. Pass another unlabeled_label, or unlabeled_label=None if all "
+            "unlabeled windows. Pass a different unlabeled_label, or unlabeled_label=None if all "
             "windows are labeled."
         )
     classes, columns = saved_probabilities(fitted, probabilities, len(fold.test))

@@ -40,7 +40,7 @@ def leaked_subjects_before_fit(
 def leaked_subjects_on_cards(
     cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]
 ) -> list[str]:
-    """Return the test subjects (keys) whose names with the corpus (values) are on encoder cards."""
+    """Return the test subjects that encoder cards list under the same name with the corpus."""
     seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
     return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
 
@@ -53,7 +53,7 @@ def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> d
     fitted : estimator
         Fitted estimator.
     names_with_corpus : mapping
-        Test subjects: names without the corpus (keys) and with the corpus (values).
+        Maps each test subject to the same name prefixed with the name of its corpus.
 
     Returns
     -------
@@ -107,10 +107,10 @@ def warn_of_leaks(
             sentences.append(
                 f"Data leakage: {method} was pretrained on windows of test subjects "
                 f"{', '.join(leaked)}, so these subjects are not held out, and their scores are "
-                "probably too high. Test other subjects. If these are different subjects with the "
-                "same names as in the pretraining data, set 'corpus' in the descriptions of the "
-                "recordings. If the recordings are from the pretraining corpus, write its name as "
-                "on the encoder card."
+                "probably too high. Test other subjects. If the test subjects and the pretraining "
+                "subjects only have the same names, set 'corpus' in the descriptions of the "
+                "recordings. If the recordings are from the pretraining corpus, use the name of "
+                "the corpus on the encoder card."
             )
     for sentence in sentences:
         if sentence not in warned:

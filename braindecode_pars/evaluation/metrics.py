@@ -467,8 +467,8 @@ def worst_subjects(
         Table with the grouping columns of :func:`summarize` and:
 
         - ``worst``, ``others``: mean score over the selected subjects, and over all other subjects;
-        - ``n_worst``, ``n_others``: numbers of these subjects. Subjects without a score of every
-          method are excluded;
+        - ``n_worst``, ``n_others``: numbers of selected and of other subjects. Subjects without a
+          score of every method are excluded;
         - ``subjects``: names of the selected subjects, separated by commas.
 
     Raises

@@ -58,11 +58,11 @@ def paired_tests(
     - If each seed is a draw of labeled subjects (a random subset), the test is an analysis of
       variance with two crossed random factors, subjects and draws
       (:func:`~braindecode_pars.evaluation.random_effects.crossed_mean`).
-    - If there is a single seed, the corrected resampled t-test (Nadeau and Bengio 2003) of the
-      subject means is used. It accounts for overlapping training sets.
-    - The corrected test is also used for several seeds of the protocols ``compare``,
-      ``leave_one_subject_out`` and ``labeled_windows``, in which the seeds do not change the
-      training subjects.
+    - If there is a single seed, the test is the corrected resampled t-test of the subject means
+      (Nadeau and Bengio 2003), which accounts for overlapping training sets.
+    - If there are several seeds, but the seeds do not change the training subjects (protocols
+      ``compare``, ``leave_one_subject_out`` and ``labeled_windows``), the test is also the
+      corrected resampled t-test.
 
     The p-values are adjusted for multiple comparisons with Holm's method.
 
@@ -267,7 +267,7 @@ def pairs_of(
     if len(duplicates):  # a condition is unknown in some rows
         raise ValueError(
             "A subject has several scores of the same method, in different conditions "
-            f"({', '.join(conditions)}). Select the rows of one condition."
+            f"(columns {', '.join(conditions)}). Select the rows of one condition."
         )
     if against is None:
         return selected, list(combinations(methods, 2))

@@ -87,8 +87,8 @@ def leave_one_subject_out(
         warning if windows have the label -1; pass -1 to avoid this warning. If None, every window
         is labeled, and -1 is an ordinary class.
     test_subjects : sequence | None
-        Subjects to hold out in turn. If None, all subjects. Every fold trains on all subjects
-        except the held-out subject.
+        Subjects to hold out in turn; cannot be combined with ``cv``. If None, all subjects. Every
+        fold trains on all subjects that are not held out in this fold.
     out : path | None
         Folder for finished folds. If a run was interrupted, the same call resumes it. A later call
         may add seeds, methods or test subjects; see
@@ -109,7 +109,7 @@ def leave_one_subject_out(
     pandas.DataFrame
         One row for each method, subject, seed and metric, with the columns:
 
-        - ``protocol``: "leave_one_subject_out", or "compare" with ``cv``;
+        - ``protocol``: "leave_one_subject_out", or "compare" if ``cv`` is passed;
         - ``dataset``, ``method``, ``subject`` (held-out subject), ``n_train_subjects``, ``seed``,
           ``metric``;
         - ``value``: score, NaN if it is undefined;
@@ -357,9 +357,9 @@ def transfer(
     >>> scores["subject"].tolist()[:2], sorted(set(scores["seed"]))
     ([3, 'all'], [0, 1, 2, 3, 4])
     """
-    rule = checks.ParameterRule("a non-empty dict from name to windows dataset", (Mapping,), bool)
+    rule = checks.ParameterRule("a non-empty dict of windows datasets by name", (Mapping,), bool)
     rule.check("datasets", datasets)
-    by_dataset = checks.optional(checks.instance("a dict from name of dataset", Mapping))
+    by_dataset = checks.optional(checks.instance("a dict with dataset names as keys", Mapping))
     by_dataset.check("cv", cv)
     by_dataset.check("test_subjects", test_subjects)
     cv, test_subjects = cv or {}, test_subjects or {}
@@ -607,6 +607,6 @@ def reproduce(
 
 
 def _pretraining_of(task: str) -> dict[str, Any]:
-    """Return the pretraining settings of the published table for a pretext task."""
+    """Return the settings with which :func:`reproduce` pretrains on a pretext task."""
     pretext_params = paper.CLASSIFIER["pretext_params"] if task == "pars" else None
     return dict(pretrain_batch_size=64, pretrain_lr=4e-3, pretext_params=pretext_params)

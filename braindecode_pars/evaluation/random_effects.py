@@ -98,20 +98,20 @@ class MeanTest(NamedTuple):
         r"""Return the number of subjects needed to detect a difference.
 
         The variance of the mean has three components: test subjects, the random draw of labeled
-        training subjects, and the pretraining seed. The first two decrease as subjects are added.
-        The third depends only on the number of pretraining seeds.
+        training subjects, and the pretraining seed. The components of test subjects and of the draw
+        decrease as subjects are added. The component of the pretraining seed does not.
 
         Parameters
         ----------
         difference : float
             True mean difference to detect.
         n_subjects : int
-            Number of subjects from which this result was computed.
+            Number of subjects from which this ``MeanTest`` was computed.
         power : float, default=0.8
             Power: the probability of detecting the difference.
         level : float, default=0.05
-            Significance level of the two-sided test. The test uses the degrees of freedom of this
-            result (``df``), regardless of the number of subjects.
+            Significance level of the two-sided test. The test uses the degrees of freedom ``df``
+            of this ``MeanTest``, regardless of the number of subjects.
 
         Returns
         -------
@@ -202,9 +202,9 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
     lower bound: the larger of :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If the
     estimate is below this bound, the bound and the degrees of freedom of the larger mean square are
     used. With a third factor, such as the pretraining seed, the sum in the numerator contains the
-    mean squares of all factors and interactions: those of one or three factors with a positive
-    sign, and those of two factors with a negative sign. With a single factor, the test is the
-    t-test over the means of its levels.
+    mean squares of all factors and interactions. Mean squares of one or three factors have a
+    positive sign, and mean squares of two factors have a negative sign. With a single factor, the
+    test is the t-test over the means of its levels.
 
     Parameters
     ----------
@@ -284,8 +284,8 @@ def crossed_mean_of_folds(
     ----------
     folds : sequence of ndarray, shape (n_subjects, n_dealings, n_sets, n_pretrainings)
         Differences of the test subjects of each fold, for instance in balanced accuracy. The sets
-        of a dealing are disjoint. If a factor has only one level, the result holds for this level
-        only.
+        of a dealing are disjoint. If a factor has only one level (such as a single pretraining),
+        the test does not generalize to other levels.
     strata : sequence of ndarray, shape (n_subjects,), default=None
         Required only if each subject has windows of one class only: for each fold, the class of
         each test subject. The mean difference is then computed over the subjects of each class and
@@ -487,7 +487,7 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
     differences : ndarray, shape (n_subjects,)
         Differences between two methods.
     n_train : int
-        Number of training subjects of a fit.
+        Number of training subjects per fold.
 
     Returns
     -------

@@ -180,6 +180,7 @@ def subject_dots(
     Returns
     -------
     Axes
+        Axes with the scores.
 
     Raises
     ------
@@ -371,6 +372,7 @@ def control_gains(
     Returns
     -------
     ndarray of Axes
+        One Axes for each number of training subjects.
 
     Raises
     ------

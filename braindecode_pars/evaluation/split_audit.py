@@ -127,7 +127,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     it is strong and significant. It is strong if the property identifies the class with a balanced
     accuracy of at least 0.9, or if Cramér's V is above 0.5. It is significant if p < 0.001 in a
     chi-squared test over subjects. ``class_by_recording`` and ``order_of_recordings`` are reported
-    if their probability is below 0.01 under a random order of the classes.
+    if they would occur with a probability below 0.01 if the classes were in random order.
     ``order_within_recordings`` is reported if there are at least three recordings, and a class is
     earlier, or later, than the other classes in at least 90 % of them. If windows were in random
     order, this would occur with a probability of at most 1 %. In simulations with random classes,
@@ -206,7 +206,7 @@ def _of_tables(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
     if not (texts["recording"].notna() & (rows["stop"] > rows["start"])).all():
         raise ValueError(
             "Each window must have a recording, and its stop must be larger than its start. "
-            "Correct or remove all other rows of train and test."
+            "Correct or remove the rows of train and test for which this is not the case."
         )
     texts["class"] = texts["label"].where(texts["label"] != "-1").astype("category")
     texts = texts.assign(name=texts["recording"], date=rows.get("date"), file=None)

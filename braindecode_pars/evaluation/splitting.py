@@ -358,8 +358,8 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     if not requested or len(set(available).intersection(requested)) < len(requested):
         options = checks.format_list(list(map(repr, available)), max_items=20)
         raise ValueError(
-            f"{name} must contain at least one of these subjects, and no subject twice: {options}. "
-            f"Got {checks.format_list(list(map(repr, requested)))}."
+            f"{name} must contain at least one subject, each only once. Available subjects: "
+            f"{options}. Got {checks.format_list(list(map(repr, requested)))}."
         )
     return requested
 

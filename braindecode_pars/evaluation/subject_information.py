@@ -135,6 +135,7 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray, shape (n, n_features)
+            Features without this information.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=float, reset=False)
@@ -162,6 +163,7 @@ def explained_variance(X: Any, labels: Any) -> float:
     Returns
     -------
     float
+        Proportion of explained variance, from 0 to 1.
 
     Raises
     ------
@@ -189,9 +191,9 @@ def permuted_explained_variances(
 ) -> np.ndarray:
     """Compute the variance explained by subject after permuting recordings between subjects.
 
-    The result shows how much explained variance to expect by chance. Windows of a recording are
-    similar, so whole recordings are permuted, among recordings with the same set of classes. If any
-    subject has only one recording, subject and recording cannot be distinguished. In that case,
+    The permutations show how much explained variance to expect by chance. Windows of a recording
+    are similar, so whole recordings are permuted, among recordings with the same set of classes. If
+    any subject has only one recording, subject and recording cannot be distinguished. In that case,
     time blocks are permuted for all subjects: the first half and the second half of the windows of
     each subject and class.
 
@@ -207,6 +209,7 @@ def permuted_explained_variances(
     Returns
     -------
     ndarray, shape (n_permutations,)
+        Explained variance of each permutation.
 
     Raises
     ------
@@ -326,6 +329,8 @@ def audit_subjects(
 
     Examples
     --------
+    Removing information about eight subjects reduces subject decoding to chance level (1/8):
+
     >>> import numpy as np
     >>> from braindecode_pars.evaluation import audit_subjects
     >>> rng, classes = np.random.default_rng(0), np.arange(160) % 2
@@ -438,6 +443,7 @@ def accuracies(
     Returns
     -------
     ndarray, shape (n_folds,)
+        Balanced accuracy of each fold.
 
     Examples
     --------

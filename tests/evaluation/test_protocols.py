@@ -129,11 +129,11 @@ def test_unequal_sizes_raise_or_are_in_the_table(short_nights):
     methods = {"PARS": classifier(mlp_dim=48), "scratch": classifier(pretext=None)}
     sizes = {name: clf.n_encoder_parameters(short_nights) for name, clf in methods.items()}
     one, other = (f"{size:,}" for size in sizes.values())
-    with pytest.raises(ValueError, match=f"PARS .*({one} and {other}|{other} and {one})"):
+    with pytest.raises(ValueError, match=f"{one} .*{other}|{other} .*{one}"):
         transfer(methods, {"a": short_nights}, test_subjects={"a": [4]}, seeds=[0], verbose=0)
     # Also a probe, whose encoder is inside a pipeline
     probe = make_pipeline(embedder(), DummyClassifier())
-    with pytest.raises(ValueError, match="probe and PARS"):
+    with pytest.raises(ValueError, match="the encoder of probe has"):
         leave_one_subject_out({"PARS": methods["PARS"], "probe": probe}, short_nights, verbose=0)
     wanted = dict(test_subjects=[4], equal_sizes=False, verbose=0)
     scores = leave_one_subject_out({**methods, "2": ALWAYS_2}, short_nights, **wanted)

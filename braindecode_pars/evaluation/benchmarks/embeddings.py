@@ -24,14 +24,14 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     Parameters
     ----------
     encoder : str | path | PARSEmbedder | transformer
-        One of the following: the name of a bundled encoder, such as ``"small"``, or the folder of a
-        saved encoder, for which a :class:`~braindecode_pars.PARSEmbedder` is created; or a fitted
-        PARSEmbedder or other transformer of windows.
+        Name of a bundled encoder, such as ``"small"``, or folder of a saved encoder; a
+        :class:`~braindecode_pars.PARSEmbedder` then computes the embeddings. Alternatively, a
+        fitted PARSEmbedder, or any other fitted transformer of windows.
     windows : windows
         Windows of any type that the estimators accept in ``fit``, with the subject of every window.
     folder : path
         New or empty folder. NeuroAtlas searches for folders with the path
-        ``ROOT/DATASET/ENCODER/all/NAME``, in which you can choose the names in capitals.
+        ``ROOT/DATASET/ENCODER/all/NAME``, where you choose the four names in capitals.
 
     Returns
     -------

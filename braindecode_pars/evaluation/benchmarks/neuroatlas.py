@@ -1,4 +1,4 @@
-"""Benchmark NeuroAtlas: linear probes with leave-one-subject-out cross-validation, as for EEGMAT.
+"""Benchmark NeuroAtlas: linear probes, with leave-one-subject-out cross-validation on EEGMAT.
 
 The functions compute the same splits and scores as the benchmark ``bci_cognitive`` of the package
 neuroatlas-bench 0.1.1 (Kontras et al. 2026, arXiv 2605.14698). That package is not imported, and
@@ -166,7 +166,7 @@ def neuroatlas_scores(
     -------
     pandas.DataFrame
         Kappa and balanced accuracy, in the format of
-        :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The number of training subjects
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The column ``n_train_subjects``
         includes the validation subjects.
 
     Raises
