@@ -218,10 +218,10 @@ def test_unit_mismatch_of_a_channel_and_implausible_amplitudes():
     )
 
 
-def ordered(dates=None, files=("a", "b"), swap=()):
+def ordered(dates=None, files=("a", "b"), swap=(), n=6):
     """Return two recordings of each subject, rest and task."""
     parts = []
-    for i in range(6):
+    for i in range(n):
         for target in (0, 1):
             day = None if dates is None else dates[target]
             name = f"{i}{files[target if i not in swap else 1 - target]}"
@@ -236,6 +236,10 @@ def test_recordings_in_the_same_order():
     by_date = dict(n_subjects=6, classes=["task", "rest"], sources=["recording dates"], p=1 / 32)
     assert only(ordered(dates=(2, 1)), "order_of_recordings") == by_date
     assert findings(ordered(swap=(3, 5))) == []
+    # Three subjects are the fewest.
+    for n in (2, 3):
+        kinds = {kind for kind, *_ in findings(ordered(n=n))}
+        assert ("order_of_recordings" in kinds) == (n == 3)
 
 
 def test_classes_in_one_half_of_recordings():
