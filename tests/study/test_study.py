@@ -273,7 +273,7 @@ def test_the_limits_follow_from_the_settings():
 
 def test_encoders_that_match_the_windows_are_used():
     """Sampling rate, duration of windows (20 s for sleep) and subjects are checked."""
-    with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7 is unknown.* small was") as caught:
+    with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7,.* small, is unknown") as caught:
         assert usable_encoders(None, corpus_of(simulated())) == ({"small": "small"}, [])
     assert len(caught) == 1
     night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=SFREQ)
