@@ -26,7 +26,10 @@ def in_runs(stages, start=0.0, seconds=30.0):
 
 
 def test_against_a_plain_count_of_uneven_windows():
-    """Windows of 10 s, epochs of the expert of 30 s that begin 13 s late; some are not scored."""
+    """Windows of 10 s, epochs of the expert of 30 s that begin 15 s late; some are not scored.
+
+    The middle of a window may be the end of an epoch, and then belongs to the next epoch, if any.
+    """
     rng = np.random.default_rng(0)
     night = [STAGES[stage] for stage in stages_of_a_night(60, rng)]
     for i in (3, 30, 31):
@@ -35,11 +38,11 @@ def test_against_a_plain_count_of_uneven_windows():
         night[min(i // 3, 59)] if rng.random() < 0.7 else rng.choice(STAGES) for i in range(190)
     ]
     predicted = [None if label == "?" else label for label in predicted]
-    result = agreement(frame(predicted, 10.0, STAGES), in_runs(night, start=13.0))
+    result = agreement(frame(predicted, 10.0, STAGES), in_runs(night, start=15.0))
     pairs = [
         (night[int(epoch)], label)
         for i, label in enumerate(predicted)
-        if 0 <= (epoch := (10 * i + 5 - 13) / 30) < 60
+        if 0 <= (epoch := (10 * i + 5 - 15) / 30) < 60
     ]
     pairs = [pair for pair in pairs if pair[0] != "?" and pair[1] is not None]
     kappa, confusion, statistics = result
@@ -49,7 +52,7 @@ def test_against_a_plain_count_of_uneven_windows():
         for label in confusion:
             assert confusion.loc[true, label] == pairs.count((true, label))
     # Windows that one side did not score are unscored in the statistics of both sides.
-    epochs = [(10 * i + 5 - 13) / 30 for i in range(190)]  # at the middle of the window
+    epochs = [(10 * i + 5 - 15) / 30 for i in range(190)]  # at the middle of the window
     scored = [night[int(epoch)] if 0 <= epoch < 60 else "?" for epoch in epochs]
     for i in range(190):
         if scored[i] == "?" or predicted[i] is None:

@@ -178,6 +178,17 @@ def test_a_different_site_for_each_subject_is_not_a_confound():
     assert findings(BaseConcatDataset(parts)) == []
 
 
+@pytest.mark.parametrize(("n", "n_patients", "n_healthy"), [(8, 7, 2), (18, 13, 5)])
+def test_an_association_with_a_site_must_be_both_strong_and_significant(n, n_patients, n_healthy):
+    """Cramer's V is 0.63 with p = 0.012 in 16 subjects, and 0.44 with p = 0.008 in 36 subjects."""
+    n_at_first_site = n_healthy, n_patients
+    parts = [
+        part(f"P{i}", [i % 2] * 2, seed=i, site="A" if i // 2 < n_at_first_site[i % 2] else "B")
+        for i in range(2 * n)
+    ]
+    assert findings(BaseConcatDataset(parts)) == []
+
+
 @pytest.mark.parametrize(
     ("windows", "factor"),
     [(by_subject(scale=(1.0, 3.0)), 3), (within(scale=np.where(MIXED, 2.0, 1.0)), 2)],
@@ -207,10 +218,10 @@ def test_unit_mismatch_of_a_channel_and_implausible_amplitudes():
     )
 
 
-def ordered(dates=None, files=("a", "b"), swap=()):
+def ordered(dates=None, files=("a", "b"), swap=(), n=6):
     """Return two recordings of each subject, rest and task."""
     parts = []
-    for i in range(6):
+    for i in range(n):
         for target in (0, 1):
             day = None if dates is None else dates[target]
             name = f"{i}{files[target if i not in swap else 1 - target]}"
@@ -225,6 +236,10 @@ def test_recordings_in_the_same_order():
     by_date = dict(n_subjects=6, classes=["task", "rest"], sources=["recording dates"], p=1 / 32)
     assert only(ordered(dates=(2, 1)), "order_of_recordings") == by_date
     assert findings(ordered(swap=(3, 5))) == []
+    # Three subjects are the fewest.
+    for n in (2, 3):
+        kinds = {kind for kind, *_ in findings(ordered(n=n))}
+        assert ("order_of_recordings" in kinds) == (n == 3)
 
 
 def test_classes_in_one_half_of_recordings():

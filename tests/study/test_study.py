@@ -191,14 +191,15 @@ def test_labeled_subjects_are_divided_into_disjoint_sets(n_subjects, by_subject,
 
 
 def test_subjects_with_too_few_windows_are_excluded_unless_there_are_many():
-    windows = simulated(n_subjects=12)
-    is_unlabeled = (windows.groups == 5) & (np.arange(len(windows)) % 2 == 0)  # half of its windows
+    windows = simulated(n_subjects=10)
+    # Half of the windows of a fifth of the subjects
+    is_unlabeled = np.isin(windows.groups, (5, 6)) & (np.arange(len(windows)) % 2 == 0)
     corpus = corpus_of(windows.with_labels(np.where(is_unlabeled, -1, windows.labels)))
     design = make_design(corpus, by_subject=False)
-    assert design.left_out == {"5": N_WINDOWS // 2}
+    assert design.left_out == {"5": N_WINDOWS // 2, "6": N_WINDOWS // 2}
     assert design.is_centered
     assert 5 not in design.corpus.subjects_of(design.corpus.labeled)
-    # Its windows are pretrained on in both folds.
+    # Their windows are pretrained on in both folds.
     assert all(5 in corpus.subjects_of(fold.pretraining) for fold in design.folds)
     many = (windows.groups < 4) & (np.arange(len(windows)) % 2 == 0)
     corpus = corpus_of(windows.with_labels(np.where(many, -1, windows.labels)))
@@ -273,7 +274,7 @@ def test_the_limits_follow_from_the_settings():
 
 def test_encoders_that_match_the_windows_are_used():
     """Sampling rate, duration of windows (20 s for sleep) and subjects are checked."""
-    with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7 is unknown.* small was") as caught:
+    with pytest.warns(UserWarning, match=r"1, 2, 3, 4, 5, 6, 7,.* small, is unknown") as caught:
         assert usable_encoders(None, corpus_of(simulated())) == ({"small": "small"}, [])
     assert len(caught) == 1
     night = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1, sfreq=SFREQ)
@@ -575,6 +576,9 @@ def test_subjects_with_one_class_are_classified_by_their_mean_probabilities(shor
     rows = result.scores[result.scores["method"] == "log band power"]
     is_right = (rows["p_1"] > rows["p_0"]) == (rows["subject"].astype(int) % 2 == 1)
     assert decisions["right"]["log band power"] == pytest.approx(12 * is_right.mean())
+    # Each pretraining has its own decisions.
+    twice = pd.concat([result.scores, result.scores.assign(pretraining=1)])
+    pd.testing.assert_frame_equal(study_results.decisions_of(twice), result.decisions)
 
 
 @pytest.mark.slow

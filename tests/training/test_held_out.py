@@ -284,14 +284,17 @@ def three_subjects(tmp_path):
     return make_store(tmp_path / "store", seconds=(20, 7, 12, 9))
 
 
-def test_a_run_holds_out_a_subject(tmp_path):
-    store = three_subjects(tmp_path)
-    run = pretrain(store, tmp_path / "run", small_config(epochs=None, max_steps=12), verbose=0)
-    card = load_encoder(run).card
+@pytest.mark.parametrize(("seed", "number"), [(0, 2), (2, 3)])
+def test_a_run_holds_out_a_subject(tmp_path, seed, number):
+    """The seed of the run draws it among all subjects with at least one window."""
+    store = make_store(tmp_path / "store", seconds=(20, 7, 12, 3))
+    config = small_config(epochs=None, max_steps=12, seed=seed)
+    card = load_encoder(pretrain(store, tmp_path / "run", config, verbose=0)).card
     assert card.subjects == store.subjects
     assert card.n_steps == 12
     assert card.held_out_loss_relative > 0
-    assert card.n_windows < sum(store.recordings["n_times"] // 300)
+    assert choose(4, seed) == [number]
+    assert card.n_windows == sum(store.recordings["n_times"].drop(number) // 300)
 
 
 @pytest.mark.slow
