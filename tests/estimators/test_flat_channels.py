@@ -109,7 +109,7 @@ def test_the_others_warn(rhythm, model, recwarn):
     flat = X[:8].copy()
     flat[:, 2] = 0
     use = getattr(model, "predict", None) or model.transform
-    with pytest.warns(UserWarning, match=r"8 of 8 windows .*row 2"):
+    with pytest.warns(UserWarning, match=r"8 of 8 windows .*index 2"):
         use(flat)
 
 
@@ -127,7 +127,7 @@ def test_flat_channels_of_a_store_are_warned_of(rhythm, tmp_path):
         store = SignalStore.create(tmp_path / "flat", RawDataset(raw, {"subject": 1}), verbose=0)
     encoder = PatchEncoder(patch_size=128, embed_dim=16, num_layers=1)
     settings = PretrainingSettings("mae", epochs=1)
-    with pytest.warns(UserWarning, match=r"32 of 32 windows .*row 0"):
+    with pytest.warns(UserWarning, match=r"32 of 32 windows .*index 0"):
         pretrain_encoder(encoder, store, settings, n_times=256, verbose=0)
 
 
