@@ -108,7 +108,7 @@ def seeded(
     is_shared : bool
         Whether other threads may enter the context at the same time, for example threads that are
         started inside the context. The random numbers of this thread then depend on what the other
-        threads draw. The random numbers of the other threads do not depend on this thread.
+        threads draw.
     """
     device = torch.device(device)
     devices = [] if device.type == "cpu" else [device]

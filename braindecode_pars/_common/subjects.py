@@ -254,7 +254,8 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     Warns
     -----
     UserWarning
-        If two names have the same key. The message contains the names.
+        If two names are equal after letters and leading zeros are ignored
+        (:func:`subject_key`). The message contains these names.
 
     Examples
     --------

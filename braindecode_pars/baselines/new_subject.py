@@ -113,6 +113,10 @@ def adapted(
 ) -> Pipeline:
     """Return a copy of a linear classifier that is adapted to one subject.
 
+    With labeled windows, the coefficients are fitted to these windows, with shrinkage toward the
+    coefficients of the training subjects (:func:`ridge_towards`). The subject mean may replace the
+    mean of the training windows.
+
     Parameters
     ----------
     estimator : estimator
@@ -129,7 +133,8 @@ def adapted(
         features is adapted.
     is_centered : bool
         Whether ``clf`` was fitted on centered features. If True, or if ``codes`` is None, the mean
-        of the training windows is replaced with the subject mean.
+        of the training windows is replaced with the subject mean. Otherwise, the mean of the
+        training windows is kept.
     """
     scaler, linear = clf = copy.deepcopy(clf)
     if is_centered or codes is None:

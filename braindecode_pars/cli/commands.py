@@ -372,8 +372,8 @@ def store(
         )
     if not recipe and (labels or exclude or share or "settings" in options):
         raise typer.BadParameter(
-            "--labels, --exclude, --share and --set require --recipe, because they apply to the "
-            "corpora of recipes."
+            "--labels, --exclude, --share and --set require --recipe, because they only apply to "
+            "corpora that are read with a recipe."
         )
     if len(folders) != (1 if recipe else 2):
         expected = "only STORE with --recipe" if recipe else "SOURCE and STORE, or --recipe"

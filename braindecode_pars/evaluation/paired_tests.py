@@ -553,8 +553,8 @@ def power(
         n_scored, n_seeds = values.shape[:2]
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
-                "power requires at least 2 subjects with scores of both methods in the same 2 or "
-                f"more seeds. Got for {pair[0]} and {pair[1]}: n_subjects={n_scored}, "
+                "power requires at least 2 subjects and at least 2 seeds for which both methods "
+                f"have scores. Got for {pair[0]} and {pair[1]}: n_subjects={n_scored}, "
                 f"n_draws={n_seeds}. Evaluate both methods on more subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]

@@ -295,11 +295,11 @@ def transfer(
     """Evaluate transfer learning: fine-tune and test the same estimators on several datasets.
 
     This protocol reproduces the transfer learning experiment of the PARS paper (section 3, table
-    1). Each dataset has its own training and test subjects. Every fit is trained on all subjects
-    that are not tested, and an estimator takes its validation subjects from these training
-    subjects. With ``PARSClassifier(validation="split")``, as in the paper, the validation subjects
-    are the subjects of split ``"valid"`` (entry ``split`` in the descriptions of the recordings),
-    and no method is trained on them.
+    1). Each dataset has its own training and test subjects. Every fit receives all subjects
+    that are not tested, and an estimator takes its validation subjects from these subjects. If an
+    estimator is a ``PARSClassifier(validation="split")``, as in the paper, its validation subjects
+    are the subjects of split ``"valid"`` (entry ``split`` in the descriptions of the recordings).
+    All other methods then exclude these subjects from training, too.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ def _final(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary_row(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return the row of a recording in the summary. JSON supports all values.
+    """Return the row of a recording in the summary. All values can be written as JSON.
 
     Parameters
     ----------

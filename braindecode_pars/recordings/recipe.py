@@ -506,10 +506,11 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 
 
 def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Exclude the excluded subjects of each corpus from all other corpora in the same store.
+    """Exclude a subject that is excluded from one corpus from all other corpora of the store.
 
-    For example, TUEG contains the test subjects of TUAB, which would otherwise be used for
-    pretraining. The number of excluded recordings is logged.
+    For example, the test subjects of TUAB are excluded from TUAB. TUEG also contains recordings of
+    these subjects, which would otherwise be used for pretraining. The number of excluded recordings
+    is logged.
 
     Parameters
     ----------
@@ -519,7 +520,7 @@ def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorp
     Returns
     -------
     list of ContinuousCorpus
-        The corpora, with the recordings of these subjects moved from ``recordings`` to
+        The corpora, with the recordings of excluded subjects moved from ``recordings`` to
         ``excluded``.
     """
     exclusions = [subject for corpus in corpora for subject in corpus.excluded_subjects]

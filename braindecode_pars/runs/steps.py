@@ -105,8 +105,8 @@ class Steps(torch.utils.data.Dataset):
         if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
                 f"The store specifies a proportion of the corpus {empty[0]} in the training data, "
-                "but this corpus has no recording that is used for training and is as long as a "
-                "training window. Decrease window_seconds, or use a store without this corpus."
+                "but none of its training recordings is long enough for a training window. "
+                "Decrease window_seconds, or use a store without this corpus."
             )
         self.in_pass = windows_of_a_pass(n_windows, store.shares)
         self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])

@@ -62,9 +62,9 @@ class Effort:
     groups : tuple of str
         Groups of methods that are run.
     n_pretrainings : int
-        Number of encoders, with different seeds, that are pretrained with the first task in each
-        fold, and number of randomly initialized encoders. For each further task, one encoder fewer
-        is pretrained.
+        Number of seeds. In each fold, this number of encoders is pretrained with the first task,
+        and the same number of encoders is only randomly initialized. With each of the other tasks,
+        ``n_pretrainings - 1`` encoders are pretrained.
     controls : tuple of str
         Names of the control analyses, which are run only after a significant improvement.
     """

@@ -74,8 +74,8 @@ class SingleChannelWindows(torch.utils.data.Dataset):
     ------
     ValueError
         If a dataset is empty, if sampling rates differ, if ``n_times`` is not positive, or if
-        ``n_times`` is None but required. When an item is read, also if its window is shorter than
-        a crop, or contains NaN or infinite samples.
+        ``n_times`` is None but required. Reading an item also raises this error if its window is
+        shorter than a crop, or contains NaN or infinite samples.
 
     Examples
     --------
