@@ -343,9 +343,9 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
     if sfreq < 30:
         raise ValueError(
             "The features 'bands', 'aperiodic' and 'alpha' include frequencies up to 14 Hz, so "
-            f"they require a sampling rate of at least 30 Hz, got {sfreq:g} Hz. Use a higher sampling "
-            "rate. In a pretext task, you can instead omit these features, for example with "
-            "features=['trend', 'hjorth', 'shape']."
+            f"they require a sampling rate of at least 30 Hz, got {sfreq:g} Hz. Use a higher "
+            "sampling rate. In a pretext task, you can instead omit these features, for example "
+            "with features=['trend', 'hjorth', 'shape']."
         )
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
