@@ -73,7 +73,7 @@ def test_the_quick_plan_of_the_bundled_sleep_dataset(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Possible data leakage: the test subjects")  # as in "small"
+@pytest.mark.filterwarnings("ignore:Possible data leakage")  # as in "small"
 def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkeypatch):
     monkeypatch.setattr(study_design, "_seconds_of", untimed)
     arguments_of_load = study_folders.classes_of_sites(tmp_path / "recordings")
@@ -88,7 +88,7 @@ def test_confounded_classes_are_a_stop_unless_they_are_accepted(tmp_path, monkey
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Possible data leakage: the test subjects")
+@pytest.mark.filterwarnings("ignore:Possible data leakage")
 def test_a_quick_study_of_a_folder_ends_in_a_report_and_a_model(tmp_path, monkeypatch):
     effort = study_design.Effort(3, 8.0, ("primary", "baselines"))
     monkeypatch.setitem(study_design.EFFORTS, "quick", effort)

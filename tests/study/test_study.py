@@ -75,7 +75,7 @@ def corpus_of(windows):
 
 
 #: Subjects are numbers, and those of "small", too.
-pytestmark = pytest.mark.filterwarnings("ignore:Possible data leakage: the test subjects")
+pytestmark = pytest.mark.filterwarnings("ignore:Possible data leakage")
 
 
 @pytest.fixture(scope="module")
