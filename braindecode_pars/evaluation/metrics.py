@@ -518,10 +518,7 @@ def worst_subjects(
     table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
     checks.choice(*means["method"].unique()).check("reference", reference)
     if table.empty:
-        raise ValueError(
-            "No subject has a score of every method. Select methods that were scored on the same "
-            "subjects."
-        )
+        raise ValueError("No subject has a score of every method. Select other methods.")
     subjects = table.xs(reference, level="method").mean().sort_values(kind="stable").index
     n_worst = math.ceil(round(proportion * len(subjects), 9))
     summary = {

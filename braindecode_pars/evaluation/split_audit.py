@@ -166,10 +166,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     """
     is_table = isinstance(train, pd.DataFrame)
     if is_table != isinstance(test, pd.DataFrame):
-        raise TypeError(
-            "train and test must have the same form, but only one of them is a DataFrame. Pass a "
-            "table for both, or windows with signals for both."
-        )
+        raise TypeError("train and test must both be tables, or both be windows with signals.")
     windows, signals = (_of_tables if is_table else _of_windows)(train, test)
     keys = windows["subject"].map(subjects.subject_key, na_action="ignore")
     same = [windows["recording"].to_numpy(object), keys.to_numpy(object)]
@@ -181,12 +178,10 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
 def _verdict(windows: pd.DataFrame, findings: list[Finding], has_signals: bool) -> str:
     """Return one sentence that says whether a leak was found, and which properties are unknown."""
     n_test = int(windows["is_test"].sum())
-    n_related = max((f.values["n"] for f in findings if f.level == "leak"), default=0)
+    n_leaks = max((f.values["n"] for f in findings if f.level == "leak"), default=0)
     text = f"No leak was found between {len(windows) - n_test} training and {n_test} test windows"
-    if n_related:
-        text = (
-            f"Leak: at least {n_related} of {n_test} test windows are related to training windows"
-        )
+    if n_leaks:
+        text = f"Leak: at least {n_leaks} of {n_test} test windows are related to training windows"
     properties = windows[["start", "class", "subject", *confounds.PROPERTIES, "date"]].isna().any()
     unknown = [*([] if has_signals else ["signals"]), *properties.index[properties]]
     return f"{text} (unknown, and therefore not checked: {', '.join(unknown) or 'none'})."
@@ -204,10 +199,7 @@ def _of_tables(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
     texts = rows.reindex(columns=columns).map(tables.label_text)
     texts = texts.where(texts != "", None)
     if not (texts["recording"].notna() & (rows["stop"] > rows["start"])).all():
-        raise ValueError(
-            "Each window must have a recording, and its stop must be larger than its start. "
-            "Correct or remove the rows of train and test for which this is not the case."
-        )
+        raise ValueError("Each window must have a recording, and a stop that is after its start.")
     texts["class"] = texts["label"].where(texts["label"] != "-1").astype("category")
     texts = texts.assign(name=texts["recording"], date=rows.get("date"), file=None)
     return texts.assign(is_test=rows.index >= len(train)).join(rows[["start", "stop"]]), None

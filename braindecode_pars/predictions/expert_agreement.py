@@ -140,10 +140,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     if not isinstance(frame, Mapping):
         return _agreement_of_night(frame, expert)
     if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
-        raise ValueError(
-            "frame= is a mapping from nights to predictions. Pass a mapping from the same nights "
-            "to labels as expert=. Both mappings must contain at least one night."
-        )
+        raise ValueError("frame and expert must be mappings with the same nights, at least one.")
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)
     statistics = pd.concat(dict(zip(frame, tables, strict=True)), axis=1)

@@ -298,7 +298,7 @@ def test_power_of_several_pairs_and_designs():
     with pytest.raises(ValueError, match="B and C: n_subjects=6, n_draws=1"):
         power(table(B=b[:1], C=c))
     scores["subject"] += 10 * scores["seed"]
-    with pytest.raises(ValueError, match="same 2 or more seeds"):
+    with pytest.raises(ValueError, match="2 seeds for which both"):
         power(scores)
 
 
