@@ -85,8 +85,8 @@ def divide(
     Raises
     ------
     ValueError
-        If a subject is in several splits, which does not occur in the published corpora. The
-        message contains the subjects and their splits.
+        If a subject would be in several splits. The message contains the subjects and their splits.
+        This does not occur in the published corpora.
     """
     undivided = {r.subject for r in recordings if r.description["folder"] not in split_of_folder}
     random_splits = loading.split_subjects(undivided, {"train": 0.8, "valid": 0.2}, seed)

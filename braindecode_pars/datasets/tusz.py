@@ -206,6 +206,8 @@ def read_seizures(file: Path) -> np.ndarray:
 
     Examples
     --------
+    A file with one segment of background and one seizure:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.datasets.tusz import read_seizures

@@ -246,6 +246,8 @@ def sleep(
 
     Examples
     --------
+    Windows of 30 s at 128 Hz contain 3840 samples:
+
     >>> from braindecode_pars import as_sklearn, datasets
     >>> windows = datasets.sleep()
     >>> X, y, groups = as_sklearn(windows)

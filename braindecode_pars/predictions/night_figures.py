@@ -130,7 +130,8 @@ def hypnodensity(
     -------
     ndarray of Axes, shape (2,)
         Upper axes with the predicted class of each window, and lower axes with the probabilities.
-        If ``label`` is missing or is not one of the classes, the most probable class is drawn.
+        If the label of a window is missing or is not one of the classes, the most probable class is
+        drawn.
 
     Raises
     ------
@@ -315,6 +316,8 @@ def night_page(
 
     Examples
     --------
+    The text that the page shows for the second window:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd

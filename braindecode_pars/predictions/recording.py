@@ -141,6 +141,9 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
 
     Examples
     --------
+    Three windows of 10 samples each overlap by half. Row 0 contains 10 samples of the first window
+    (0.0) and 5 samples of the second window (1.0), so its mean is 5 / 15:
+
     >>> import numpy as np
     >>> from braindecode_pars.predictions.recording import grid_average
     >>> values = np.array([[0.0], [1.0], [0.0]])
@@ -166,10 +169,10 @@ def prepare_recording(
 
 
 def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
-    """Return the first sample of each window that can be predicted.
+    """Return the first sample of each window that contains no gap and no "BAD" annotation.
 
-    Windows start at all multiples of ``length`` samples. Overlapping windows also start at all
-    multiples of ``(1 - overlap) * length`` samples, rounded to an integer.
+    Windows start at all multiples of ``length`` samples. If ``overlap`` is not 0, windows also
+    start at all multiples of ``(1 - overlap) * length`` samples, rounded to an integer.
     """
     stop, step = recording.signals.shape[1] - length + 1, max(1, round((1 - overlap) * length))
     starts = np.union1d(np.arange(0, stop, length), np.arange(0, stop, step))
@@ -188,7 +191,7 @@ def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int
 def recording_findings(
     recording: as_trained.Prepared, clf: Any, source: Any = None
 ) -> dict[str, Any]:
-    """Find differences between a recording and the training data that may impair predictions.
+    """Find properties of a recording that may impair its predictions, such as missing channels.
 
     Parameters
     ----------
@@ -197,17 +200,19 @@ def recording_findings(
     clf : fitted classifier
         Model that predicts the recording.
     source : Raw | path | None
-        Recording as passed by the user. A path is also searched for the subject identifier.
+        Recording as passed by the user. If it is a path, the path is also searched for the subject
+        identifier.
 
     Returns
     -------
     dict of str to Any
-        Value of each finding, by the name of the finding. JSON supports all values.
+        Value of each finding, by the name of the finding, such as the list of missing channels. All
+        values can be written as JSON.
 
     Warns
     -----
     UserWarning
-        For each finding about which the user has to decide what to do.
+        For each finding that requires a decision of the user.
     """
     checked = [
         *_compare_channels(recording, clf),

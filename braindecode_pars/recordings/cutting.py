@@ -153,6 +153,8 @@ def fixed_windows(
 
     Examples
     --------
+    75 seconds contain two complete windows of 30 seconds:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.cutting import fixed_windows
@@ -235,6 +237,8 @@ def event_windows(
 
     Examples
     --------
+    60 s of N2 and 20 s of N3 are cut into windows of 10 s. The annotation "none" has no target:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.cutting import event_windows

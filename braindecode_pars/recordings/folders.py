@@ -45,10 +45,12 @@ def recordings_below(root: Path) -> list[Path]:
     Warns
     -----
     UserWarning
-        If the folder contains files that are not read: files named like a recording, such as epochs
-        or unsupported formats; files as large as a recording (at least the median size of the
-        recordings, or at least one megabyte); or BIDS tables whose names match no recording. If a
-        header file refers to signal files with a different name.
+        If the folder contains files that probably belong to the dataset, but are not read. These
+        are files with the extension of a recording, such as epochs and unsupported formats; large
+        files (at least the median size of the recordings, or at least one megabyte); and BIDS
+        tables whose names match no recording.
+
+        If a header file refers to signal files with a different name.
     """
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")
@@ -122,6 +124,8 @@ def files_beside(recording: Path) -> list[Path]:
 
     Examples
     --------
+    ``a.csv_bi`` contains the labels of ``a.edf``. ``ab.edf`` is another recording:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.folders import files_beside

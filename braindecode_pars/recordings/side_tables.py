@@ -228,7 +228,7 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
-    """Read the events of a BIDS table as annotations.
+    """Read the events of a BIDS table as annotations, described by the column ``trial_type``.
 
     If ``marks_only`` is True, only gaps and bad segments are returned. Onsets are in seconds
     relative to the first sample.

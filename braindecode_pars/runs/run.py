@@ -348,11 +348,11 @@ def _split_by_subject(
 def begun_task(
     config: RunConfig, sfreq: float
 ) -> tuple[RunConfig, base.PretextTask, cards.EncoderCard | None]:
-    """Return configuration and pretext task of a new run, and the encoder card of its encoder.
+    """Return the configuration and pretext task of a new run, and the card of its initial encoder.
 
-    If the run starts from a pretrained encoder (``config.encoder``), the sizes of this encoder
-    replace the sizes in the configuration. Otherwise, the encoder card (the metadata that are saved
-    with an encoder) is None.
+    The encoder card contains the metadata that are saved with an encoder. If the run starts from a
+    pretrained encoder (``config.encoder``), the sizes of this encoder replace the sizes in the
+    configuration. Otherwise, the encoder card is None.
     """
     if config.encoder is None:
         return config, build_task(config, sfreq), None
@@ -372,7 +372,8 @@ def build_task(
 ) -> base.PretextTask:
     """Return the pretext task of a run, with a new encoder.
 
-    ``encoder`` contains the arguments of the encoder. If None, they are in the configuration.
+    ``encoder`` contains the arguments of the encoder. If None, the arguments in the configuration
+    are used.
     """
     arguments: dict[str, Any] = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
     arguments["patch_size"] = round(config.patch_seconds * sfreq)
@@ -510,7 +511,10 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
     def prepare_task(self, X: Steps, y: Any = None) -> None:
-        """Let the task measure signals before the first step. The result is in the checkpoints."""
+        """Let the task compute statistics of training signals before the first step of a new run.
+
+        A resumed run restores these statistics from a checkpoint.
+        """
         if self.first_epoch == 0:
             super().prepare_task(X, y)
 

@@ -81,8 +81,9 @@ class RunFolder:
         ------
         ValueError
             If the folder contains other files. If a new run would be started, but the folder
-            already contains a run. If a run would be resumed, but the folder contains no run, or a
-            run with another configuration or store; the message lists the differences.
+            already contains a run with a checkpoint or an encoder. If a run would be resumed, but
+            the folder contains no run, or a run with another configuration or store; the message
+            lists the differences.
         """
         is_run = self._folder.is_ours
         if self.resume and not is_run:
@@ -121,12 +122,11 @@ class RunFolder:
             yield
 
     def begin_session(self, session: Mapping[str, Any]) -> None:
-        """Add a session to ``run.json``. For a new run, create the file.
+        """Add a session (one call of ``pretrain``) to ``run.json``. For a new run, create the file.
 
-        A session is one call of ``pretrain``, described by its device, number of processes and
-        versions of packages. The file also contains the configuration, the store and the identifier
-        of the run. The identifier is random, and is also in the checkpoints, so that checkpoints of
-        another run are detected.
+        A session is described by its device, number of processes and versions of packages. The file
+        also contains the configuration, the store and the identifier of the run. The identifier is
+        random, and is also in the checkpoints, so that checkpoints of another run are detected.
 
         Warns
         -----
@@ -173,7 +173,7 @@ class RunFolder:
         -----
         UserWarning
             If an older checkpoint is returned, because newer checkpoints are damaged or belong to
-            another run. The message names these files and the reasons.
+            another run. The message names the files of the newer checkpoints and the reasons.
         """
         problems = []
         for file in _newest_first(self.checkpoints):
@@ -245,8 +245,8 @@ class Checkpoint:
         """Write the file ``step-XXXXXXXX.safetensors``, and remove older checkpoints.
 
         :data:`N_CHECKPOINTS` checkpoints remain, including the new one. If the run was resumed from
-        an older checkpoint because later ones are not valid, the files of these later steps remain
-        until the run reaches the steps and replaces the files.
+        an older checkpoint because later checkpoints were invalid, the invalid files remain until
+        the run reaches their steps and replaces them.
 
         Raises
         ------

@@ -62,8 +62,8 @@ class StoredRecording:
     checksum : str
         Checksum of the stored samples.
     source : dict
-        Properties of the original file or recording, such as its size in bytes, which reveal
-        whether it was changed after it was stored.
+        Properties of the original file or recording, such as its size in bytes. They reveal whether
+        the original was changed after it was stored.
     clipped : dict of str to int
         Maps each channel with clipped samples to the number of these samples.
     positions : dict of str to list of float
@@ -133,7 +133,7 @@ class SampleFile:
     dtype : "int16" | "float16" | "float32"
         Data type of the stored samples.
     n_samples : int
-        Number of samples to map into memory. The file may be longer.
+        Number of samples to map into memory. The file may contain more samples, which are ignored.
     """
 
     file: Path
@@ -465,9 +465,10 @@ def labels_of_segments(
 def resampled_labels(
     labels: pd.DataFrame, before: float, after: float, n_times: int
 ) -> pd.DataFrame:
-    """Return the table with window positions after resampling from ``before`` to ``after`` Hz.
+    """Convert the window positions in a table to a new sampling rate.
 
-    ``n_times`` is the length of the resampled recording in samples.
+    ``before`` and ``after`` are the old and the new sampling rate in Hz. ``n_times`` is the length
+    of the resampled recording in samples.
     """
     if before == after:
         return labels
@@ -482,9 +483,9 @@ def resampled_labels(
 def info_of(ch_names: tuple[str, ...], sfreq: float) -> mne.Info:
     """Return MNE's measurement info for stored channels, without positions.
 
-    The store does not contain channel types. A channel gets the type "eeg", unless its name is
-    typical of another signal type, such as "EOG1". Channels of type "eeg" with such a name are
-    never stored, so the channel must have had another type when it was stored, such as "seeg".
+    The store contains no channel types, so the types are derived from the names. A channel whose
+    name is typical of another signal, such as "EOG1", gets the type "seeg", because a channel of
+    type "eeg" with such a name would not have been stored. All other channels get the type "eeg".
     """
     kinds = ["seeg" if channel_names.is_other_kind(name) else "eeg" for name in ch_names]
     return mne.create_info(list(ch_names), sfreq, kinds)
@@ -504,7 +505,8 @@ class StoredRaw(mne.io.BaseRaw):
     crops : callable
         Method ``crops`` of the store, which reads samples.
     first_signal : int
-        Signal number of the first channel in the store. The numbers of the other channels follow.
+        Number of the first channel among all signals of the store. The other channels have the
+        following numbers.
     sfreq : float
         Sampling rate in Hz.
     """

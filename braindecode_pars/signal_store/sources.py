@@ -371,8 +371,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Returns
     -------
     list of Source
-        Recordings in the order of the dataset or of their paths. Recordings that are known to be
-        unreadable are included, with the reason.
+        Recordings in the order of the dataset, or sorted by path. Recordings that are known to be
+        unreadable are included; their attribute ``problem`` contains the reason.
 
     Raises
     ------

@@ -82,6 +82,9 @@ class SignalStore:
 
     Examples
     --------
+    Two recordings with three channels each are six signals. The batch contains one crop of each of
+    the signals 0 and 1, and two crops of signal 5:
+
     >>> import tempfile
     >>> import numpy as np
     >>> from braindecode_pars import datasets
@@ -496,8 +499,8 @@ class SignalStore:
         Raises
         ------
         ValueError
-            If a subject is not in the store. If no recording remains. If subjects are excluded, but
-            the subject of a remaining recording is unknown and may be one of them.
+            If a subject is not in the store. If no recording remains. If ``exclude`` is passed, but
+            the subject of a remaining recording is unknown, so that it may be an excluded subject.
         """
         recordings = list(self._recordings)
         if subjects is not None:
@@ -618,12 +621,12 @@ class SignalStore:
 
     @property
     def n_labeled_windows(self) -> int:
-        """Number of windows in ``windows.csv``, including windows that are not in this view."""
+        """Number of windows in ``windows.csv``, including windows of subjects not in this view."""
         return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Class names of the targets 0, 1, ..., if a recipe created the labels; otherwise empty."""
+        """Class names of the targets 0, 1, ... in a store of public corpora; otherwise empty."""
         corpora = self._index.settings.get("corpora", {}).values()
         return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
 
@@ -650,6 +653,8 @@ class SignalStore:
 
         Examples
         --------
+        The store contains the same windows and labels as the dataset:
+
         >>> import tempfile
         >>> from braindecode_pars import datasets
         >>> from braindecode_pars.signal_store import SignalStore

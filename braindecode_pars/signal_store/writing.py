@@ -474,7 +474,10 @@ class Unusable(NamedTuple):
 def read_all(
     sources: list[Source], preparation: StoredForm, dtype: str, n_jobs: int
 ) -> Generator[list[Encoded | Unusable], None, None]:
-    """Read and encode recordings in parallel; yield one list of segments per source, in order."""
+    """Read and encode recordings in parallel, and yield the results in the order of ``sources``.
+
+    The result for a source is a list with one entry for each segment between gaps.
+    """
     # With the default value of max_nbytes, joblib would write large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
     # joblib reads recordings before they are needed. Small chunks limit the memory.

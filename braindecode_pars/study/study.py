@@ -140,9 +140,11 @@ def study(
 
     Examples
     --------
+    Two subjects are too few, so the study stops before any method is scored:
+
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import study
-    >>> result = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))  # too few subjects
+    >>> result = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))
     >>> len(result.scores), bool(result.check.stops)
     (0, True)
     >>> result = study(datasets.mental_arithmetic(), effort="quick")  # doctest: +SKIP
@@ -178,7 +180,10 @@ def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
 def run_study(
     plan: StudyPlan, *, save: bool = True, n_jobs: int | None = None, verbose: int = 1
 ) -> Study:
-    """Run all steps of a plan. If ``save`` is True, also write the report and save a model."""
+    """Run all steps of a plan, and return the result.
+
+    If ``save`` is True, the report is also written, and the recommended model is saved.
+    """
     folder = plan.folder if save else None
     n_jobs = number_of_processes(n_jobs)
     failures: dict[str, str] = {}
@@ -234,7 +239,7 @@ def write(result: Study, folder: Path | None) -> None:
 
 
 class StepResult(NamedTuple):
-    """Step that ended, with its error message (empty if it succeeded) and its warnings."""
+    """Finished or failed step, with its error message (empty if it succeeded) and its warnings."""
 
     step: StudyStep
     error: str

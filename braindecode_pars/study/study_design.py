@@ -62,9 +62,9 @@ class Effort:
     groups : tuple of str
         Groups of methods that are run.
     n_pretrainings : int
-        Number of seeds. In each fold, this number of encoders is pretrained with the first task,
-        and the same number of encoders is only randomly initialized. With each of the other tasks,
-        ``n_pretrainings - 1`` encoders are pretrained.
+        Number of encoders that are pretrained in each fold with the first task, each with a
+        different seed. The same number of random encoders is scored. With each of the other tasks,
+        one encoder fewer is pretrained.
     controls : tuple of str
         Names of the control analyses, which are run only after a significant improvement.
     """
@@ -102,7 +102,7 @@ class Settings:
 
     @property
     def limits(self) -> Effort:
-        """Limits of the effort, after applying ``minutes``, ``only`` and ``without``."""
+        """Extent that belongs to ``effort``, with ``minutes`` and the selected control analyses."""
         effort = EFFORTS[self.effort]
         chosen = {name.lower() for name in self.only or effort.groups}
         has_controls = "controls" in chosen - {name.lower() for name in self.without}
@@ -309,7 +309,7 @@ def plan_study(
     """Choose the design and the methods of a study, and estimate its duration.
 
     Estimating the duration takes a few seconds per pretext task. ``check`` must not contain
-    findings of level "stop". The arguments from ``methods`` on are arguments of
+    findings of level "stop". The other arguments are arguments of
     :func:`~braindecode_pars.evaluation.study`.
     """
     corpus = splitting.Corpus.of(data.windows, dataset, unlabeled_label)

@@ -89,10 +89,10 @@ class Method:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the classifier, encoder or pretext task, by which stored scores are found.
+        """Digest of the classifier, encoder or pretext task, which identifies stored scores.
 
-        If the classifier has parameters of which no digest can be computed, the digest is random,
-        so that stored scores are not reused.
+        If no digest can be computed for a parameter of the classifier, the digest is random, so
+        that stored scores are not reused.
         """
         estimator: Any = self.estimator
         if estimator is None:

@@ -55,7 +55,11 @@ def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
 
 
 def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[dict[str, Any]]:
-    """Yield the scores of a method in the folds of a step, with all draws of labeled subjects."""
+    """Yield the scores of a method, as rows for the file of a step.
+
+    The method is scored in the folds of the step, with all draws of labeled subjects. Networks and
+    control analyses, which take more time, use only the draws of the first shuffle.
+    """
     design, labeled = plan.design, plan.design.labeled
     windows, y = labeled.X, labeled.y
     if step.control != UNCHANGED:
@@ -84,14 +88,14 @@ def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[d
 
 
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None) -> Any:
-    """Return the encoder of a method. If it does not exist yet, it is pretrained and saved.
+    """Return the encoder of a method, after pretraining and saving it if it does not exist yet.
 
     The result is a value that estimators accept as ``encoder``, such as the path of a folder.
 
-    Pretraining uses the windows of all subjects except the test subjects of the fold, or all
-    windows if ``fold`` is None. Sham pretraining runs for the same number of steps as the
-    pretraining with the same seed. A JSON file next to the encoder contains the number of steps,
-    the held-out loss, and the reason why pretraining ended.
+    A random encoder is only initialized. Pretraining uses the windows of all subjects except the
+    test subjects of the fold, or all windows if ``fold`` is None. Sham pretraining runs for the
+    same number of steps as the pretraining with the same seed. A JSON file next to the encoder
+    contains the number of steps, the held-out loss, and the reason why pretraining ended.
     """
     windows = plan.design.corpus.X
     if method.encoder is not None:
@@ -148,7 +152,10 @@ def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
 def classifier_of(
     method: Method, design: Design, encoder: Any, *, is_centered: bool
 ) -> BaseEstimator:
-    """Return the unfitted classifier of a method, with the encoder from :func:`encoder_of`."""
+    """Return the unfitted classifier of a method, with the encoder from :func:`encoder_of`.
+
+    If ``is_centered`` is True, the features are centered subject-wise.
+    """
     if method.estimator is not None:
         estimator = clone(method.estimator)
         return estimator if method.task is None else estimator.set_params(encoder=encoder)
@@ -205,9 +212,9 @@ def count_predictions(
 ) -> Iterator[dict[str, Any]]:
     """Yield score, chance level, confusion counts and mean probabilities of each test subject.
 
-    The score is the balanced accuracy over the classes that the windows of the subject have. The
-    chance level is 1 divided by the number of these classes. If each subject has one class, the
-    chance level is 1 divided by the number of all classes.
+    The score is the balanced accuracy over the classes of the windows of the subject. The chance
+    level is 1 divided by the number of classes of the subject or, if each subject has only one
+    class, by the number of all classes.
     """
     n, true = len(design.classes), np.searchsorted([*design.classes], true)
     predicted, subjects = probabilities.argmax(axis=1), subjects.astype(str)

@@ -162,7 +162,10 @@ class Scores:
         return rows.groupby(keys)[column].mean()
 
     def test(self, values: pd.Series) -> MeanTest:
-        """Test whether mean scores or differences differ from zero, with crossed random effects."""
+        """Test whether the mean of ``values`` differs from zero, with crossed random effects.
+
+        ``values`` are scores as returned by :meth:`values`, or differences between two methods.
+        """
         folds: list[np.ndarray] = []
         strata: list[np.ndarray] = []
         for _, of_fold in values.groupby("fold"):
@@ -176,10 +179,10 @@ class Scores:
     def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
         """Test the difference between two methods, and return the mean scores of each subject.
 
-        Scores are averaged over features with and without subject-wise centering. Only draws that
-        both methods have are used. If both methods have several pretraining seeds, only seeds that
-        both have are used. If one method has no pretraining seeds, each of its scores is compared
-        with all pretraining seeds of the other method.
+        Scores are averaged over features with and without subject-wise centering. Only draws and
+        pretraining seeds with which both methods were scored are used. If one method has no
+        pretraining seeds, each of its scores is compared with all pretraining seeds of the other
+        method.
         """
         scores, reference_scores = self.values(method).align(self.values(reference), join="inner")
         both = pd.DataFrame({"method": scores, "reference": reference_scores})
