@@ -665,7 +665,7 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
         encoders, the analysis is computed on a bundled dataset.
     """
     if audit and name is None:
-        raise typer.BadParameter("--audit requires the name or folder of an encoder.")
+        raise typer.BadParameter("--audit requires the name or folder of an encoder. Pass NAME.")
     from braindecode_pars.cli import describing
 
     if name is None:

@@ -161,7 +161,7 @@ def show_plan(
         "duration (hours)": run_plan.hours,
     }
     print_frame(pd.DataFrame(facts.items()), header=False)
-    show("No run was started. The duration is correct if loading data is faster than training.")
+    show("No run was started. The estimate assumes that loading data is faster than training.")
 
 
 def show_encoders() -> None:

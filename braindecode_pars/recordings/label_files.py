@@ -116,9 +116,9 @@ def labels_of_files(
     is_table = isinstance(labels, (str, Path, pd.DataFrame))
     if (column != "label" and not is_table) or (labels_from and labels is not None):
         raise ValueError(
-            f"Pass only one source of labels, got labels={labels!r} (--labels), label_column="
-            f"{column!r} (--label-column) and labels_from={labels_from!r} (--labels-from). Pass "
-            "label_column only if labels is a table."
+            f"Labels can be read from only one source, got labels={labels!r} (--labels), "
+            f"label_column={column!r} (--label-column) and labels_from={labels_from!r} "
+            "(--labels-from). Pass labels or labels_from; label_column is only for a table."
         )
     if labels_from is not None:
         return labels_in_paths(labels_from, root, files)
@@ -304,7 +304,7 @@ def classes_of_labels(
         raise ValueError(
             f"classes must contain at least one label, and only labels that occur in the data "
             f"({', '.join(map(repr, labels))}), got {', '.join(map(repr, absent)) or 'no label'}. "
-            "Correct classes."
+            "Correct the labels in classes."
         )
     return chosen
 

@@ -404,7 +404,7 @@ def _overview(
         f"{task.shown_name} with {computing.n_parameters(task):,} parameters in {config.precision} "
         f"on {processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{length} of {config.steps_per_epoch} steps of {config.batch_size} "
-        f"windows; a pass over the data is {steps.n_windows} windows"
+        f"windows; a pass over the data contains {steps.n_windows} windows"
     )
 
 

@@ -96,8 +96,8 @@ class RunFolder:
         if self.resume:
             self._folder.check_settings(
                 _settings_of(before),
-                "The default value of micro_batch_size depends on the number of processes. The run "
-                f"was started with {before['sessions'][0]['processes']}.",
+                "The default of micro_batch_size depends on the number of processes, which was "
+                f"{before['sessions'][0]['processes']} when the run was started.",
             )
         # A new run may replace a run without checkpoints, because such a run has no results.
         elif self.is_finished or any(self.checkpoints.glob("step-*")):

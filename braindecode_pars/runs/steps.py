@@ -91,9 +91,9 @@ class Steps(torch.utils.data.Dataset):
         self.first_signals = recordings["first_signal"].to_numpy()
         if min(lengths) < 1 or n_times > self.lengths.max():
             raise ValueError(
-                f"Got training windows of {n_times} samples ({n_times / store.sfreq:g} s), but "
-                f"they must have 1 to {self.lengths.max()} samples, the length of the longest "
-                "recording. Change window_seconds."
+                f"Training windows must have from 1 to {self.lengths.max()} samples (the length of "
+                f"the longest recording), got {n_times} samples ({n_times / store.sfreq:g} s). "
+                "Change window_seconds."
             )
         self.window_ends = (self.lengths // n_times).cumsum()
 

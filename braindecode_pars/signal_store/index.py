@@ -412,7 +412,7 @@ def label_rows(
     for i, label in enumerate(labels):
         if not isinstance(label, bool | int | float | str) or label != label:
             raise ValueError(
-                f"the label of window {i} is {label!r}, but labels must be numbers or strings."
+                f"labels must be numbers or strings, got {label!r} (window {i}). Correct the label."
             )
     names = ["i_window_in_trial", "i_start_in_trial", "i_stop_in_trial"]
     table = pd.DataFrame(np.asarray(windows.crop_inds, int).reshape(-1, 3), columns=names)

@@ -108,7 +108,7 @@ class StoredForm:
         if not names:
             requested = "" if self.channels is None else f" of {', '.join(self.channels)}"
             raise ValueError(
-                f"no EEG channel{requested} is available and not marked as bad. Channels of the "
+                f"every EEG channel{requested} is missing or marked as bad. Channels of the "
                 f"recording: {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )

@@ -306,8 +306,8 @@ def _store(
                 if on_error == "raise" and not piece.always_skip:
                     raise ValueError(
                         f"{piece.label} cannot be stored: {piece.reason} To skip recordings that "
-                        "cannot be stored, pass on_error='warn'. Recordings that were already "
-                        "stored remain; the same call resumes after the last of them."
+                        "cannot be stored, pass on_error='warn'. Recordings that were stored "
+                        "before this error remain; the same call resumes after the last of them."
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")

@@ -96,7 +96,7 @@ def answers_of(study: Any) -> list[Answer]:
     """
     is_above = len(study.levels) > 0 and are_above_chance(study.levels).any()
     if study.check.stops:
-        reason = Answer("No answer: the data check failed.", study.check.stops)
+        reason = Answer("No answer: the data check found problems.", study.check.stops)
     elif is_above:
         return [_pretraining_answer(study), _baseline_answer(study), _method_answer(study)]
     elif len(study.levels) == 0 or _n_to_come(study):
