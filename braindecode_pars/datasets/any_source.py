@@ -128,7 +128,15 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 
 
 def load_store(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
-    """Load the labeled windows of a signal store, of all subjects or of selected subjects."""
+    """Load the labeled windows of a signal store, of all subjects or of selected subjects.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the store.
+    subjects : iterable | None
+        Subjects to load. If None, load all subjects.
+    """
     return names.lazy("datasets.SignalStore").open(path).select(subjects).labeled_windows()
 
 

@@ -51,7 +51,17 @@ def subjects_in(folder: str | Path) -> set[str]:
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     """Read and preprocess a recording: pick channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
-    The returned signals are in volts.
+    Parameters
+    ----------
+    file : Path
+        EDF file of the recording.
+    channels : sequence of str
+        Electrodes to pick, in this order.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts.
 
     Raises
     ------

@@ -90,7 +90,13 @@ def predict_raw(
 
 
 def class_texts(clf: Any) -> list[str]:
-    """Return the name of each class of a classifier. If a class has no name, return its label."""
+    """Return the name of each class of a classifier. If a class has no name, return its label.
+
+    Parameters
+    ----------
+    clf : fitted classifier
+        Classifier with named or unnamed classes.
+    """
     names = getattr(clf, "class_names_", None) or {}
     return [str(names.get(label, label)) for label in clf.classes_.tolist()]
 
@@ -104,6 +110,11 @@ def _labels(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) ->
 
 def check_transitions(clf: Any) -> None:
     """Check that a classifier has the transition probabilities that smoothing requires.
+
+    Parameters
+    ----------
+    clf : fitted classifier
+        Classifier to check.
 
     Raises
     ------
@@ -163,7 +174,24 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
 def prepare_recording(
     raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
 ) -> as_trained.Prepared:
-    """Preprocess a recording like the training data of a classifier or regressor."""
+    """Preprocess a recording like the training data of a classifier or regressor.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording.
+    name : str
+        Name of the recording.
+    clf : fitted estimator
+        Model that predicts the recording.
+    preprocess : bool
+        Whether to preprocess the recording. If False, the samples are not changed.
+
+    Returns
+    -------
+    Prepared
+        Preprocessed recording.
+    """
     training = clf.preprocessing_, float(clf.sfreq_), clf.chs_info_
     return as_trained.prepare_as_trained(raw, name, *training, preprocess=preprocess)
 
@@ -173,6 +201,20 @@ def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 
 
     Windows start at all multiples of ``length`` samples. If ``overlap`` is not 0, windows also
     start at all multiples of ``(1 - overlap) * length`` samples, rounded to an integer.
+
+    Parameters
+    ----------
+    recording : Prepared
+        Preprocessed recording.
+    length : int
+        Length of a window in samples.
+    overlap : float
+        Overlap of consecutive windows, as a fraction of the window length.
+
+    Returns
+    -------
+    ndarray of int
+        First samples, in ascending order.
     """
     stop, step = recording.signals.shape[1] - length + 1, max(1, round((1 - overlap) * length))
     starts = np.union1d(np.arange(0, stop, length), np.arange(0, stop, step))
@@ -180,7 +222,17 @@ def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 
 
 
 def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int) -> table.Windows:
-    """Return the windows that start at ``starts``. Their samples are copied when they are read."""
+    """Return the windows that start at ``starts``. Their samples are copied when they are read.
+
+    Parameters
+    ----------
+    recording : Prepared
+        Preprocessed recording.
+    starts : ndarray of int
+        First sample of each window.
+    length : int
+        Length of a window in samples.
+    """
     array_views = sliding_window_view(recording.signals, length, axis=1).swapaxes(0, 1)
     # All windows of a recording come from the same subject.
     row = dict(reader=table.ItemReader(array_views), subject=recording.name, sfreq=recording.sfreq)

@@ -358,7 +358,15 @@ def flat_clipped_durations(
 
 
 def flat_clipped_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
-    """Return the channels that are flat or clipped for more than a quarter of the recording."""
+    """Return the channels that are flat or clipped for more than a quarter of the recording.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous, unprocessed recording.
+    names : iterable of str
+        Channels to check.
+    """
     durations = flat_clipped_durations(raw, names).items()
     return [name for name, d in durations if d.flat + d.clipped > raw.duration / 4]
 

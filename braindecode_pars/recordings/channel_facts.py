@@ -76,6 +76,11 @@ def other_signals(labels: Sequence[str], units: Sequence[str]) -> list[str]:
 
     If at least one label begins with "EEG", as required by EDF+ ("EEG Fp1"), all signals whose
     labels do not begin with "EEG" are returned.
+
+    Parameters
+    ----------
+    labels, units : sequence of str
+        Label and unit of each signal in the header of the file.
     """
     are_named = any(label.upper().startswith("EEG") for label in labels)
     return [
@@ -117,6 +122,11 @@ def facts_in_header(signals: pd.DataFrame) -> dict[str, ChannelFacts]:
 def check_voltages(facts: Facts) -> None:
     """Check that all channels have a known unit of voltage.
 
+    Parameters
+    ----------
+    facts : mapping of str to ChannelFacts
+        Channels to check, by name.
+
     Raises
     ------
     ValueError
@@ -139,6 +149,16 @@ def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
     """Change the kind of EEG channels without a known unit of voltage to "other".
 
     These channels are reported as excluded signals, see :func:`~.cutting.record_excluded`.
+
+    Parameters
+    ----------
+    facts : mapping of str to ChannelFacts
+        All channels of a recording, by name.
+
+    Returns
+    -------
+    dict of str to ChannelFacts
+        The same channels, with the changed kinds.
 
     Raises
     ------
@@ -213,6 +233,15 @@ def with_table(
     A channel that the table lists as EEG keeps its previous kind if it is not a voltage, or if its
     name indicates another signal. If the table contains no status of a channel, this channel is bad
     if it is in ``bads``.
+
+    Parameters
+    ----------
+    facts : mapping of str to ChannelFacts
+        All channels of the recording, by name.
+    bads : sequence of str
+        Channels that are already marked as bad.
+    table : Path
+        BIDS table ``_channels.tsv`` of the recording.
 
     Returns
     -------

@@ -311,6 +311,11 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
 def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     """Split a recording into the segments between its gaps.
 
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording.
+
     Returns
     -------
     list of Raw

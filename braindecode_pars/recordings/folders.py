@@ -35,6 +35,16 @@ def recordings_below(root: Path) -> list[Path]:
     Folders of a BIDS dataset that may contain copies of recordings, such as ``derivatives``, are
     excluded.
 
+    Parameters
+    ----------
+    root : Path
+        Folder to search.
+
+    Returns
+    -------
+    list of Path
+        Paths of the recordings, sorted.
+
     Raises
     ------
     FileNotFoundError
@@ -121,6 +131,11 @@ def _tables_and_labels(recording: Path) -> list[Path]:
 
 def files_beside(recording: Path) -> list[Path]:
     """List a recording and all files that belong to it: signals, BIDS tables and labels.
+
+    Returns
+    -------
+    list of Path
+        The recording and its files, sorted by path.
 
     Examples
     --------

@@ -315,6 +315,15 @@ def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[
     The column contains file names, or the last parts of paths, such as "P01/rest.edf". The file
     extension may be omitted.
 
+    Parameters
+    ----------
+    table : DataFrame
+        Table with the column "file".
+    files : iterable of Path
+        All recordings.
+    where : str
+        Name of the table in error messages.
+
     Returns
     -------
     list of (Path | None)
@@ -510,7 +519,15 @@ def find_events(recording: Path) -> Path | None:
 
 
 def read_events(table: Path, open_recording: Opener) -> mne.Annotations:
-    """Return the events of a BIDS table as annotations, from the column ``trial_type``."""
+    """Return the events of a BIDS table as annotations, from the column ``trial_type``.
+
+    Parameters
+    ----------
+    table : Path
+        BIDS table ``_events.tsv``.
+    open_recording : callable
+        Not used. All readers in ``LABEL_SOURCES`` have this argument.
+    """
     return side_tables.events_in(table)
 
 
@@ -532,6 +549,13 @@ def read_hypnogram(hypnogram: Path, open_recording: Opener) -> mne.Annotations:
     changed for privacy, or are the date of the next morning. Therefore, if the hypnogram would
     begin after the end of the recording, or more than 12 hours before its start, the dates are
     ignored and only the times of day are compared.
+
+    Parameters
+    ----------
+    hypnogram : Path
+        Hypnogram file of Sleep-EDF.
+    open_recording : callable
+        Function without arguments that returns the recording as a Raw object.
     """
     raw, stages = open_recording(), readers.annotations_in(hypnogram)
     start, stages_start = raw.info["meas_date"], readers.date_of(hypnogram)
@@ -565,6 +589,11 @@ def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
 
     If a label applies to the whole recording, its duration is 0. Gaps, and annotations that begin
     with "BAD" or "EDGE", are excluded.
+
+    Parameters
+    ----------
+    files : iterable of LabeledFile
+        Recordings with their labels. If the labels are in annotations, the recordings are opened.
 
     Returns
     -------
@@ -613,6 +642,11 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     seconds : float
         Length of a window in seconds.
 
+    Returns
+    -------
+    list of str
+        Descriptions of the annotations.
+
     Raises
     ------
     ValueError
@@ -652,6 +686,12 @@ def labels_within(
         The recording.
     seconds : float
         Length of a window in seconds. A label without a duration lasts for one window.
+
+    Returns
+    -------
+    Annotations
+        The labels, with class names as descriptions. A label without a duration has the duration of
+        a window.
 
     Raises
     ------

@@ -174,6 +174,11 @@ def annotations_in(file: Path) -> mne.Annotations:
 
     MNE removes or shortens annotations outside the recording when it reads the signals.
 
+    Returns
+    -------
+    Annotations
+        All annotations of the file.
+
     Raises
     ------
     ValueError

@@ -473,6 +473,13 @@ def folders_and_lists(
 ) -> tuple[list[str | PathLike], list[list]]:
     """Separate the entries of ``exclude`` into folders of other corpora and lists of subjects.
 
+    Returns
+    -------
+    folders : list of path
+        The folders in ``exclude``.
+    lists : list of list
+        The lists of subjects in ``exclude``.
+
     Raises
     ------
     TypeError

@@ -55,6 +55,11 @@ def list_files(root: Path) -> list[Path]:
     root : Path
         Folder to search, at any depth.
 
+    Returns
+    -------
+    list of Path
+        Paths of the files.
+
     Raises
     ------
     PermissionError
@@ -205,6 +210,11 @@ def _referenced_files(header: Path, *version: int) -> list[Path]:
 def check_signal_files(recordings: Iterable[Path]) -> None:
     """Check that each signal or marker file belongs to one header file, with the same name.
 
+    Parameters
+    ----------
+    recordings : iterable of Path
+        Recordings. Formats without a header file are ignored.
+
     Raises
     ------
     ValueError
@@ -272,6 +282,13 @@ _WHERE_TO_PASS = (
 
 def compile_pattern(argument: str, pattern: str) -> re.Pattern:
     """Compile a regular expression that the user passed as an argument.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument in error messages.
+    pattern : str
+        Regular expression.
 
     Raises
     ------

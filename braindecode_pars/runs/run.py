@@ -350,9 +350,23 @@ def begun_task(
 ) -> tuple[RunConfig, base.PretextTask, cards.EncoderCard | None]:
     """Return the configuration and pretext task of a new run, and the card of its initial encoder.
 
-    The encoder card contains the metadata that are saved with an encoder. If the run starts from a
-    pretrained encoder (``config.encoder``), the sizes of this encoder replace the sizes in the
-    configuration. Otherwise, the encoder card is None.
+    Parameters
+    ----------
+    config : RunConfig
+        Configuration of the run.
+    sfreq : float
+        Sampling rate of the store in Hz.
+
+    Returns
+    -------
+    config : RunConfig
+        Configuration. If the run starts from a pretrained encoder (``config.encoder``), it contains
+        the sizes of this encoder.
+    task : PretextTask
+        Pretext task with the initial encoder.
+    card : EncoderCard | None
+        Encoder card (the metadata that are saved with an encoder) of the pretrained encoder. None
+        if the run starts from a new encoder.
     """
     if config.encoder is None:
         return config, build_task(config, sfreq), None
@@ -372,8 +386,14 @@ def build_task(
 ) -> base.PretextTask:
     """Return the pretext task of a run, with a new encoder.
 
-    ``encoder`` contains the arguments of the encoder. If None, the arguments in the configuration
-    are used.
+    Parameters
+    ----------
+    config : RunConfig
+        Configuration of the run.
+    sfreq : float
+        Sampling rate of the store in Hz.
+    encoder : dict | None
+        Arguments of the encoder. If None, the arguments in the configuration are used.
     """
     arguments: dict[str, Any] = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
     arguments["patch_size"] = round(config.patch_seconds * sfreq)

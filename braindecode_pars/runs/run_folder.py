@@ -230,7 +230,17 @@ class Checkpoint:
 
     @classmethod
     def of(cls, net: NeuralNet, step: int, run_id: str) -> Self:
-        """Return the current state of a net as a checkpoint."""
+        """Return the current state of a net as a checkpoint.
+
+        Parameters
+        ----------
+        net : NeuralNet
+            Net that trains the pretext task.
+        step : int
+            Number of completed steps.
+        run_id : str
+            Identifier of the run.
+        """
         # Weights. A tensor that has several names in the task is stored once.
         weights = net.task_.state_dict()
         tensors = {f"module.{name}": weights[name] for name in _first_names(net.task_).values()}
@@ -247,6 +257,11 @@ class Checkpoint:
         :data:`N_CHECKPOINTS` checkpoints remain, including the new one. If the run was resumed from
         an older checkpoint because later checkpoints were invalid, the invalid files remain until
         the run reaches their steps and replaces them.
+
+        Parameters
+        ----------
+        folder : Path
+            Folder of the checkpoints.
 
         Raises
         ------
@@ -271,6 +286,11 @@ class Checkpoint:
     @classmethod
     def read(cls, file: Path) -> Self:
         """Read a checkpoint file.
+
+        Returns
+        -------
+        Checkpoint
+            State of the run at the checkpoint.
 
         Raises
         ------

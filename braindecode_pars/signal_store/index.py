@@ -162,6 +162,11 @@ class SampleFile:
             Length of a crop in samples.
         scale, offset : ndarray of float32, shape (n_crops,)
             Scale and offset of the channel of each crop, which convert stored numbers to volts.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_crops, n_times)
+            Crops in volts.
         """
         # A view of all possible crops, shape (n_samples - n_times + 1, n_times). Creating the view
         # does not read any sample.
@@ -224,6 +229,11 @@ class Index:
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the index of a store.
+
+        Returns
+        -------
+        Index
+            Content of ``store.json``.
 
         Raises
         ------
@@ -322,6 +332,18 @@ def rows_of_labels(
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     """Return the content of ``windows.csv``, after comparing it with the checksum in the index.
 
+    Parameters
+    ----------
+    folder : Path
+        Folder of the store.
+    described : mapping
+        Properties of ``windows.csv``, see the attribute ``labels`` of :class:`Index`.
+
+    Returns
+    -------
+    bytes
+        Content of the file; empty if the store has no labels.
+
     Raises
     ------
     FileNotFoundError
@@ -345,6 +367,21 @@ def read_labels(
     folder: Path, described: Mapping[str, Any], sfreq: float
 ) -> dict[str, pd.DataFrame]:
     """Return a dict that maps each recording name to the table of its labeled windows.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the store.
+    described : mapping
+        Properties of ``windows.csv``, see the attribute ``labels`` of :class:`Index`.
+    sfreq : float
+        Sampling rate of the store in Hz.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        Labeled windows of each recording, in the format of :func:`label_rows`; empty if the store
+        has no labels.
 
     Raises
     ------
@@ -486,6 +523,13 @@ def info_of(ch_names: tuple[str, ...], sfreq: float) -> mne.Info:
     The store contains no channel types, so the types are derived from the names. A channel whose
     name is typical of another signal, such as "EOG1", gets the type "seeg", because a channel of
     type "eeg" with such a name would not have been stored. All other channels get the type "eeg".
+
+    Parameters
+    ----------
+    ch_names : tuple of str
+        Names of the stored channels.
+    sfreq : float
+        Sampling rate in Hz.
     """
     kinds = ["seeg" if channel_names.is_other_kind(name) else "eeg" for name in ch_names]
     return mne.create_info(list(ch_names), sfreq, kinds)

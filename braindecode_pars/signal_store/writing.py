@@ -151,6 +151,11 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     corpora : collection of str
         Names of the corpora in the store.
 
+    Returns
+    -------
+    dict of str to float
+        The proportions as floats.
+
     Raises
     ------
     TypeError, ValueError
@@ -476,7 +481,21 @@ def read_all(
 ) -> Generator[list[Encoded | Unusable], None, None]:
     """Read and encode recordings in parallel, and yield the results in the order of ``sources``.
 
-    The result for a source is a list with one entry for each segment between gaps.
+    Parameters
+    ----------
+    sources : list of Source
+        Recordings to read.
+    preparation : StoredForm
+        Preprocessing of the recordings.
+    dtype : str
+        Data type of the stored samples.
+    n_jobs : int
+        Number of processes, as in joblib.
+
+    Yields
+    ------
+    list of (Encoded | Unusable)
+        Segments of one recording between gaps: encoded, or the reason why they cannot be stored.
     """
     # With the default value of max_nbytes, joblib would write large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)

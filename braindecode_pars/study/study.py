@@ -171,7 +171,17 @@ def study(
 
 
 def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
-    """Write and return the result of a study whose dataset failed the data check."""
+    """Write and return the result of a study whose dataset failed the data check.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the dataset in the report.
+    check : DataCheck
+        Result of the data check, with findings of level "stop".
+    out : path | None
+        Folder for the results. If None, no files are written.
+    """
     result = Study(dataset, METRIC, check)
     write(result, None if out is None else Path(out).expanduser())
     return result
@@ -180,9 +190,24 @@ def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
 def run_study(
     plan: StudyPlan, *, save: bool = True, n_jobs: int | None = None, verbose: int = 1
 ) -> Study:
-    """Run all steps of a plan, and return the result.
+    """Run all steps of a plan, and return the result of the study.
 
-    If ``save`` is True, the report is also written, and the recommended model is saved.
+    Parameters
+    ----------
+    plan : StudyPlan
+        Plan of the study.
+    save : bool
+        Whether to write the report while the study runs, and to save the recommended model at the
+        end. If False, only the scores and encoders are stored.
+    n_jobs : int | None
+        Number of processes, as in :func:`study`.
+    verbose : int
+        Verbosity level. If 1, a progress bar is shown.
+
+    Returns
+    -------
+    Study
+        Result of the study.
     """
     folder = plan.folder if save else None
     n_jobs = number_of_processes(n_jobs)
@@ -218,7 +243,15 @@ def run_study(
 
 
 def write(result: Study, folder: Path | None) -> None:
-    """Write the result files of a finished or unfinished study, unless ``folder`` is None."""
+    """Write the result files of a finished or unfinished study, unless ``folder`` is None.
+
+    Parameters
+    ----------
+    result : Study
+        Result of the study so far.
+    folder : Path | None
+        Folder for ``report.html``, ``study.json``, ``scores.csv`` and ``levels.csv``.
+    """
     if folder is None:
         return
     pairs = {name: getattr(result, name) for name in ("primary", "initialization", "baseline")}
@@ -271,6 +304,11 @@ def run_steps(
         Number of processes.
     verbose : int
         Verbosity level. If 1, a progress bar is shown.
+
+    Yields
+    ------
+    StepResult
+        Step, in the order in which the steps end, with its error message and its warnings.
     """
     steps = [step for step in steps if not study_scores.scores_file(step, plan).exists()]
     initial_steps = [step for step in steps if step.group in ("baselines", "primary")]

@@ -189,12 +189,26 @@ def _n_to_come(study: Any) -> int:
 
 
 def are_above_chance(levels: pd.DataFrame) -> pd.Series:
-    """Return for each method whether its mean score is significantly above chance level."""
+    """Return for each method whether its mean score is significantly above chance level.
+
+    Parameters
+    ----------
+    levels : DataFrame
+        Mean scores, in the format of ``Study.levels``.
+    """
     return (levels["p_chance"] < ALPHA) & (levels["mean"] > levels["chance"])
 
 
 def number_text(value: float, form: str = ".3f") -> str:
-    """Format a number, with a minus sign instead of a hyphen, or NaN as an en dash."""
+    """Format a number, with a minus sign instead of a hyphen, or NaN as an en dash.
+
+    Parameters
+    ----------
+    value : float
+        Number to format.
+    form : str
+        Format specification, as in :func:`format`.
+    """
     minus, dash = "\N{MINUS SIGN}", "\N{EN DASH}"
     return dash if pd.isna(value) else format(value, form).replace("-", minus)
 

@@ -194,6 +194,11 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
         Plan of the study.
     failures : mapping of str to str
         Error message of each failed step, by the name of the step.
+
+    Returns
+    -------
+    Study
+        Scores and comparisons of all methods whose steps are finished.
     """
     tables = [study_scores.read_scores(step, plan) for step in plan.steps]
     reasons = np.array([failures.get(step.name, "") for step in plan.steps], dtype=object)
@@ -271,7 +276,22 @@ def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
 
 
 def confusion_of(scores: pd.DataFrame, chosen: Recommendation, design: Design) -> pd.DataFrame:
-    """Return the true and the predicted class of each prediction of the recommended method."""
+    """Return the true and the predicted class of each prediction of the recommended method.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores in the format of ``Study.scores``, with the numbers of predictions of each class.
+    chosen : Recommendation
+        Recommended method.
+    design : Design
+        Design of the study, which contains the class names.
+
+    Returns
+    -------
+    DataFrame
+        One row per prediction, with the columns ``true`` and ``predicted`` (names of classes).
+    """
     rows = scores[scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
     pairs = pd.DataFrame(product(design.classes.values(), repeat=2), columns=["true", "predicted"])
@@ -284,6 +304,11 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
 
     The table has the columns of ``Study.decisions``, and is sorted by balanced accuracy in
     descending order.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Scores in the format of ``Study.scores``, with the mean class probabilities.
     """
     probabilities = table.filter(regex=r"^p_\d").to_numpy()
     true, predicted = pd.factorize(table["stratum"], sort=True)[0], probabilities.argmax(axis=1)
@@ -303,7 +328,16 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
 def primary_control_gains(plan: StudyPlan) -> pd.DataFrame | None:
     """Return the difference between pretraining and sham pretraining on each control signal.
 
-    None is returned if there are no scores on the recorded signals, or on any control signal.
+    Parameters
+    ----------
+    plan : StudyPlan
+        Plan of the study.
+
+    Returns
+    -------
+    DataFrame | None
+        Differences, as returned by :func:`~braindecode_pars.evaluation.control_gains`. None if
+        there are no scores on the recorded signals, or on any control signal.
     """
     tables = {
         step.control: table
