@@ -110,7 +110,7 @@ class RunConfig(settings.PretrainingSettings):
 
     Examples
     --------
-    The batch size that is not passed is that of the paper:
+    Settings that are not passed have the values of the paper:
 
     >>> from braindecode_pars.runs import RunConfig
     >>> RunConfig(task="mae", epochs=100).batch_size
@@ -179,7 +179,7 @@ class RunConfig(settings.PretrainingSettings):
         Parameters
         ----------
         **options
-            Attributes of this class. They override these defaults.
+            Attributes of this class, which override the defaults.
 
         Returns
         -------

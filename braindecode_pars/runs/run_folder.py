@@ -1,8 +1,8 @@
 """Folder of a pretraining run: files, lock, checks before a run starts or resumes, checkpoints.
 
 A checkpoint is one safetensors file with the weights, the moments of the optimizer, and the history
-of losses. All random numbers depend only on the seed and on the number of the step. Therefore, the
-result of a resumed run is the same as that of an uninterrupted run.
+of losses. All random numbers depend only on the seed and on the number of the step. Therefore, a
+resumed run uses the same random numbers as an uninterrupted run.
 """
 
 import json

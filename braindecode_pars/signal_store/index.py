@@ -598,10 +598,21 @@ class StoredRaw(mne.io.BaseRaw):
         return self.preload, times, tuple(info["bads"]), is_projected, channels
 
     def stored_row(self, is_changed: bool) -> dict[str, Any]:
-        """Return the entries of ``Windows.recordings`` with which windows are read from the store.
+        """Return the entries of this recording in the table ``Windows.recordings``.
 
-        If the recording was modified (``is_changed``, or a change of this object), its windows
-        cannot be read from the store, and their preprocessing is unknown.
+        With these entries, the windows of the recording are read from the store in batches.
+
+        Parameters
+        ----------
+        is_changed : bool
+            Whether the windows differ from the stored signals, for example because of a transform.
+
+        Returns
+        -------
+        dict
+            Reader, first signal and preprocessing. If ``is_changed`` is True, or if this object was
+            modified, only an unknown preprocessing, because the windows cannot be read from the
+            store.
         """
         if is_changed or self._state != self._first_state:
             return dict(preprocessing=Preprocessing())

@@ -148,7 +148,10 @@ class StoredForm:
 
 
 class SkippedError(ValueError):
-    """Error for a recording that is always skipped, even with ``on_error="raise"``."""
+    """Error for a recording that is skipped even with ``on_error="raise"``.
+
+    For example, a recording with NaN samples is always skipped.
+    """
 
 
 #: Largest stored int16 number. -32768 is not used, so that the range is symmetric around 0.
@@ -337,7 +340,14 @@ class Source:
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
-        """Return the recording and its labeled windows, if any. A file is read.
+        """Return the recording, after reading it if it is a file, and its labeled windows.
+
+        Returns
+        -------
+        raw : Raw
+            Continuous recording.
+        labels : DataFrame | None
+            Labeled windows, as returned by :func:`~.index.label_rows`. None if there are none.
 
         Raises
         ------

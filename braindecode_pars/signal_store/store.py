@@ -78,7 +78,7 @@ class SignalStore:
         pretraining run. Empty if no proportions were specified; a pretraining run then uses each
         window once per pass over the data.
     skipped : dict of str to str
-        Recordings skipped when the store was created. Maps the name of each to the reason.
+        Maps the name of each recording that was skipped when the store was created to the reason.
 
     Examples
     --------
@@ -163,10 +163,10 @@ class SignalStore:
             :meth:`labeled_windows`.
 
             The recordings of a ContinuousCorpus are read and preprocessed by the recipe of the
-            corpus (the module that reads this corpus, such as ``datasets.tueg``), so the arguments
-            from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
-            holds out for validation and test are also excluded from the other corpora. The number
-            of excluded recordings is logged.
+            corpus (the module that reads this corpus, such as ``datasets.tueg``), so ``sfreq``,
+            ``low``, ``high``, ``mains``, ``channels``, ``reference`` and ``subject`` must be
+            omitted. Subjects that one corpus excludes or holds out for validation and test are also
+            excluded from the other corpora. The number of excluded recordings is logged.
 
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that

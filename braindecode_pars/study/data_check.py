@@ -91,9 +91,9 @@ class StudyData:
         From each recording and class, windows at equal intervals are selected, and their samples
         are read. The table has one row per selected window, the columns of ``labeled``, and:
 
-        - ``log_amplitude``: decimal logarithm of the median over channels of the amplitude
-          (standard deviation).
-        - ``channel_log_amplitudes``: log amplitude of each channel, as returned by
+        - ``log_amplitude``: decimal logarithm of the amplitude of the window, which is the median
+          standard deviation of its channels.
+        - ``channel_log_amplitudes``: log amplitude of each channel of the window, as returned by
           :func:`~braindecode_pars.windows.amplitudes.log_amplitudes_of`.
         """
         chosen = []

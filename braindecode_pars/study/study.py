@@ -51,8 +51,8 @@ def study(
 ) -> Study:
     r"""Study whether self-supervised pretraining improves classification on a dataset.
 
-    First, the dataset is checked, for example for confounds. If this check fails, no model is
-    trained, and the returned ``Study`` contains the reason.
+    First, the dataset is checked, for example for confounds. If the check finds a problem that
+    prevents a study, no model is trained, and the returned ``Study`` contains the reason.
 
     The primary comparison is specified in advance. It compares two encoders: one is pretrained on
     this dataset, and the other undergoes sham pretraining (the same training, but each window gets
@@ -95,9 +95,10 @@ def study(
         with the package, is used. If the windows have a duration of at least 20 s, the bundled
         encoder ``pars-sleep`` is also used.
     n_train_subjects : int | None
-        Number of labeled subjects in a draw. If None, a draw has 4 subjects, or fewer if a fold has
-        fewer than 12 training subjects. If None and each subject has windows of only one class, a
-        draw instead has 2 subjects per class, or 1 per class if there are too few subjects.
+        Number of labeled subjects in a draw. The default, None, depends on the dataset. If each
+        subject has windows of only one class, a draw has 2 subjects per class, or 1 per class if
+        there are too few subjects. Otherwise, a draw has 4 subjects, or fewer if a fold has fewer
+        than 12 training subjects.
     draws : int
         Number of draws of labeled subjects in each fold. The number must be even.
     minutes : float | None
@@ -106,7 +107,7 @@ def study(
     only : sequence of str
         Names of the methods, or of the groups of methods, to run. The groups are "primary",
         "baselines", "tasks", "bundled", "ensemble", "networks", "controls" and "published". If
-        empty, all groups that ``effort`` includes.
+        empty, all groups that ``effort`` includes are run.
     without : sequence of str
         Names of the methods, or of the groups of methods, to exclude.
     in_spite_of : sequence of str
@@ -171,7 +172,7 @@ def study(
 
 
 def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
-    """Write and return the result of a study whose dataset failed the data check.
+    """Write and return the result of a study that the data check prevents.
 
     Parameters
     ----------

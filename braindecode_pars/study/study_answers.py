@@ -70,7 +70,17 @@ BASELINE = {
 
 
 class Answer(NamedTuple):
-    """Answer to a question: headline, further sentences, and number (value, name, interval)."""
+    """Answer of a study to one of its questions.
+
+    Attributes
+    ----------
+    headline : str
+        First sentence of the answer.
+    details : sequence of str
+        Further sentences.
+    number : tuple of str | None
+        Main number of the answer: value, name and interval. None if there is no number.
+    """
 
     headline: str
     details: Sequence[str] = ()

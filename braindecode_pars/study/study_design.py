@@ -76,7 +76,10 @@ class Effort:
     controls: tuple[str, ...] = ("slow", "phase", "order", "labels")
 
     def step_limit(self, task: str) -> int:
-        """Return the maximum number of steps for which an encoder is pretrained with a task."""
+        """Return the maximum number of steps for which an encoder is pretrained with a task.
+
+        The limit may be lower for the task "features" than for other tasks.
+        """
         return min(self.max_steps, FEATURES_STEPS) if task == "features" else self.max_steps
 
 
@@ -102,7 +105,7 @@ class Settings:
 
     @property
     def limits(self) -> Effort:
-        """Extent that belongs to ``effort``, with ``minutes`` and the selected control analyses."""
+        """Extent of the study: ``effort``, changed by ``minutes``, ``only`` and ``without``."""
         effort = EFFORTS[self.effort]
         chosen = {name.lower() for name in self.only or effort.groups}
         has_controls = "controls" in chosen - {name.lower() for name in self.without}
@@ -197,9 +200,10 @@ def make_design(
     by_subject : bool
         Whether the labeled subjects have windows of one class only.
     n_labeled : int | None
-        Number of labeled subjects in a draw. If None, a draw has four subjects, or fewer if a fold
-        has fewer than 12 training subjects. If ``by_subject`` is True, it instead has two subjects
-        per class, or one subject per class if there are too few subjects.
+        Number of labeled subjects in a draw. If None and ``by_subject`` is True, a draw has two
+        subjects per class, or one subject per class if there are too few subjects. If None and
+        ``by_subject`` is False, a draw has four subjects, or fewer if a fold has fewer than 12
+        training subjects.
     n_draws : int
         Number of draws in each fold.
 
