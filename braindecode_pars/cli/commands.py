@@ -277,7 +277,7 @@ def study(
         Maximum number of minutes for which each encoder is pretrained. Default: 8; with --quick 5,
         with --thorough 60.
     in_spite_of : NAME
-        Finding of the data check that does not stop the study. The only supported name is
+        Finding of the data check that should not stop the study. The only supported name is
         confounds: the classes are confounded with the site, corpus, channels, reference or sampling
         rate of the recordings. Default: such a finding stops the study.
     plan_only

@@ -153,7 +153,8 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
     Examples
     --------
     Three windows of 10 samples each overlap by half. Row 0 contains 10 samples of the first window
-    (0.0) and 5 samples of the second window (1.0), so its mean is 5 / 15:
+    (0.0) and 5 samples of the second window (1.0), so its mean is 5 / 15. The mean of row 1 is the
+    same:
 
     >>> import numpy as np
     >>> from braindecode_pars.predictions.recording import grid_average

@@ -111,6 +111,8 @@ def holds_a_window(duration: float, seconds: float) -> bool:
 
     Examples
     --------
+    A segment may be shorter than a window by 2 ms, but not by 100 ms:
+
     >>> from braindecode_pars.recordings.cutting import holds_a_window
     >>> holds_a_window(29.998, 30), holds_a_window(29.9, 30)
     (True, False)

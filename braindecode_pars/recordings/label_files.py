@@ -105,6 +105,8 @@ def labels_of_files(
 
     Examples
     --------
+    A table with one row per file:
+
     >>> from pathlib import Path
     >>> import pandas as pd
     >>> from braindecode_pars.recordings.label_files import labels_of_files
@@ -162,8 +164,8 @@ def classes_and_targets(
     labels : list | dict | str | path | DataFrame | None
         Source of the labels. If it is a string, path or DataFrame, the labels are in a table or in
         file names. If it is a list or dict, the labels are the annotations whose descriptions it
-        contains. If None, all annotations are labels that are at least as long as a window; if
-        there are none, all annotations without a duration.
+        contains. If None, the labels are all annotations that are at least as long as a window or,
+        if there are none, all annotations without a duration.
     classes : list of str | mapping of str to str | None
         Labels to use, or the class of each label, as in :func:`classes_of_labels`.
     durations : mapping of str to list of float
@@ -585,7 +587,7 @@ LABEL_SOURCES = (
 
 
 def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
-    """Return the durations in seconds of all annotations or segments with each label.
+    """Collect the durations of each label in all recordings, in seconds.
 
     If a label applies to the whole recording, its duration is 0. Gaps, and annotations that begin
     with "BAD" or "EDGE", are excluded.
