@@ -114,8 +114,9 @@ def labels_of_files(
     """
     is_table = isinstance(labels, (str, Path, pd.DataFrame))
     if (column != "label" and not is_table) or (labels_from and labels is not None):
+        source = "a DataFrame" if isinstance(labels, pd.DataFrame) else repr(labels)
         raise ValueError(
-            f"Pass only one source of labels, got labels={labels!r} (--labels), label_column="
+            f"Pass only one source of labels, got labels={source} (--labels), label_column="
             f"{column!r} (--label-column) and labels_from={labels_from!r} (--labels-from). Pass "
             "label_column only if labels is a table."
         )
