@@ -36,7 +36,8 @@ class Entry:
     description : str
         Short description, for help texts and documentation.
     flags : tuple of str
-        Additional properties, such as ``"paper"`` for a pretext task that the paper compares.
+        Additional properties, such as ``"paper"`` for a pretext task that is compared in the PARS
+        paper.
     """
 
     name: str
@@ -298,7 +299,7 @@ EXTRAS = {
 
 
 def lazy(path: str) -> Any:
-    """Import a lazy name, and return the object with this name.
+    """Import and return the object with a lazy name (a name of :data:`LAZY`).
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _MAX_DIFFERENCES = 10
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """Folder for results of one kind, such as a store, a run, an evaluation or predictions.
+    """Folder for results of one kind, such as a signal store, a run, an evaluation or predictions.
 
     Several calls may write to the same folder, one after the other. If the folder contains files of
     other programs, or results that were computed with different settings, an error is raised.
@@ -31,7 +31,7 @@ class ResultsFolder:
     path : Path
         Path of the folder.
     what : str
-        Kind of the results, for messages, such as "a store".
+        Kind of the results, for messages, such as "a signal store".
     settings : mapping
         Settings on which all results depend. The values must be JSON serializable.
     marks : tuple of str

@@ -164,9 +164,11 @@ class SubjectKeys:
     --------
     >>> from braindecode_pars._common.subjects import SubjectKeys
     >>> seen = SubjectKeys(["physionet_mi:S002", 3, "tueg:aaaaaaaa"])
-    >>> "physionet_mi:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
-    (True, True, False, True)
-    >>> "tuab:aaaaaaaa" in seen
+    >>> "physionet_mi:2" in seen, 2 in seen, "eegmat:2" in seen
+    (True, True, False)
+    >>> "eegmat:3" in seen  # the corpus of subject 3 is unknown, so it may be eegmat
+    True
+    >>> "tuab:aaaaaaaa" in seen  # tuab and tueg share subjects
     True
     """
 
@@ -182,12 +184,13 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Set of training subjects of an encoder: ``subject in seen`` is True if it is in the set.
+    """Set of training subjects of an encoder, in which numbers of unknown corpora match strictly.
 
-    Names are compared as in :class:`SubjectKeys`, except for numbers. Numbers such as 1, "s01" or
-    "sub-01" occur in many corpora. Therefore, a number without a corpus matches only the same
-    number without a corpus. :meth:`may_have` returns whether an unknown corpus is the only reason
-    why a subject does not match.
+    ``subject in seen`` is True if the subject is in the set. Names are compared as in
+    :class:`SubjectKeys`, except for numbers. Numbers such as 1, "s01" or "sub-01" occur in many
+    corpora. Therefore, a number without a corpus matches only the same number without a corpus.
+    :meth:`may_have` returns whether an unknown corpus is the only reason why a subject does not
+    match.
 
     Examples
     --------
