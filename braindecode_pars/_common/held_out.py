@@ -95,14 +95,16 @@ class HeldOutSchedule(skorch.callbacks.Callback):
 
     - The relative held-out loss is below 0.98, and has decreased by less than 0.01 in the second
       half of the epochs so far.
-    - The remaining budget (``max_steps`` or ``minutes``) is only sufficient for the decay.
+    - The steps or minutes that remain until ``max_steps`` or ``minutes`` are only sufficient for
+      the decay.
 
     A loss at chance level does not end training, because the loss of PARS is at chance level during
     the first hundred steps. The held-out loss is computed each time the number of steps has
     increased by 25 %, always on the same examples.
 
-    Budgets are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps;
-    if the dataset has more batches, each epoch uses a random subset of the windows.
+    The limits ``max_steps`` and ``minutes`` are rounded to whole epochs, with at least two epochs.
+    An epoch has at most 250 steps; if the dataset has more batches, each epoch uses a random subset
+    of the windows.
 
     The training history contains ``valid_loss`` and ``valid_loss_relative`` in each epoch in which
     the held-out loss was computed, which includes the last epoch. When an interrupted run is

@@ -92,8 +92,8 @@ def load_tensors(
     Raises
     ------
     ValueError
-        If ``strict`` is True, and tensors are missing, unexpected or have a different shape. If
-        ``strict`` is False, and no tensor matches.
+        If no tensor matches. With ``strict=True``, also if tensors are missing, are unexpected or
+        have a different shape.
 
     Examples
     --------
@@ -549,8 +549,8 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        One of the following. If the source is the name of a bundled encoder and also the path of an
-        existing folder with a model, the folder takes precedence.
+        One of the following. An existing folder takes precedence over a model on the Hub with the
+        same name and, if the folder contains a model, over a bundled encoder with the same name.
 
         - a folder, or the model file in the folder
         - the name of an encoder that is bundled with the package

@@ -348,6 +348,8 @@ def facade(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a subpackage with lazy names.
 
+    A lazy name is imported from another subpackage on first use, see :data:`LAZY`.
+
     Parameters
     ----------
     package : str

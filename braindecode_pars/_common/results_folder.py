@@ -39,9 +39,10 @@ class ResultsFolder:
         one of these files or folders, it is considered a folder with results of this kind. Other
         programs may use the same names, so functions that read these files must check the content.
     grows : tuple of str
-        Settings to which a later call may add entries, such as the methods of an evaluation.
+        Names of settings to which a later call may add entries, such as the methods of an
+        evaluation.
     may_differ : tuple of str
-        Settings that may differ between calls.
+        Names of settings that may differ between calls.
     allowed_files : tuple of str
         Names of other files that the folder may contain before results are written.
 

@@ -214,7 +214,7 @@ class SeenSubjects(SubjectKeys):
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
-    """Return the public corpora that are prefixes of subject names, in alphabetical order.
+    """Return the public corpora (corpora with a recipe) that are prefixes of subject names, sorted.
 
     Examples
     --------
@@ -257,8 +257,9 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     Warns
     -----
     UserWarning
-        If two names are equal after letters and leading zeros are ignored
-        (:func:`subject_key`). The message contains these names.
+        If two names have the same key (:func:`subject_key`), which ignores leading zeros and
+        prefixes such as "S" and "sub-". The message contains these names. Names with different
+        corpora are not compared.
 
     Examples
     --------

@@ -146,8 +146,8 @@ class ProgressBar(tqdm.auto.tqdm):
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line to a log file.
 
-        In a log file, a line is written if ``pos`` is 0, or if a minute has passed since the last
-        line.
+        In a log file, a line is written if the bar ends (``pos`` is then 0), or if a minute has
+        passed since the last line.
         """
         if self._is_drawn:
             return super().display(msg, pos, **options)

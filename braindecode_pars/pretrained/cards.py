@@ -326,7 +326,10 @@ def unknown_card(owner: Any) -> EncoderCard:
 def fine_tuned_card(
     card: EncoderCard, sfreq: float | None, *subject_lists: Iterable | None
 ) -> EncoderCard:
-    """Return the card of an encoder after fine-tuning on labeled subjects."""
+    """Return the card of an encoder after fine-tuning on the subjects in ``subject_lists``.
+
+    If any list is None (unknown), ``finetune_subjects`` of the returned card is None.
+    """
     subjects = unique_subjects(card.finetune_subjects, *subject_lists)
     # This number on a card that was saved for sharing refers to the previous fine-tuning.
     about = {name: value for name, value in card.about.items() if name != "n_finetune_subjects"}

@@ -114,7 +114,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
           the ``.safetensors`` file in such a folder.
         - The name of a bundled encoder (an encoder that is part of the package), such as
           ``"small"``; :func:`packaged_encoders` returns the names. If a folder with this name
-          exists, the folder is used.
+          contains a model, the model in the folder is loaded instead.
         - A model on the Hugging Face Hub: ``"hf://owner/name"`` is downloaded if necessary, and
           ``"owner/name"`` is only loaded from a previous download.
         - A PatchEncoder, or the result of this function.

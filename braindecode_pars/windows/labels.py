@@ -592,8 +592,9 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
 def without_held_out_splits(windows: Windows | None, proportion: float | str) -> Windows | None:
     """Remove windows whose split is "valid" or "test", if ``proportion`` is "split".
 
-    This also applies to unlabeled windows, because pretraining must not use windows of validation
-    or test subjects. If no windows remain, None is returned.
+    Unlabeled windows are removed as well, because pretraining must not use windows of validation or
+    test subjects. If ``proportion`` is a number, ``windows`` is returned unchanged. If no windows
+    remain, None is returned.
     """
     if proportion != SPLIT or windows is None or windows.splits is None:
         return windows

@@ -82,9 +82,9 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
 
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return the annotations that mark gaps and bad segments.
+    """Return the annotations of a recording that mark gaps and bad segments.
 
-    Their onsets are relative to the first sample of the recording.
+    The returned onsets are relative to the first sample of the recording.
     """
     marks = raw.annotations
     marks = marks[[kind_of_text(text) != "label" for text in marks.description]]

@@ -217,12 +217,14 @@ class Windows(Sequence):
         (None or NaN if unknown), ``sfreq`` in Hz (NaN if unknown), ``channels`` (a
         :class:`Montage`), ``preprocessing`` (a
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`), ``reader`` (an object that
-        reads the samples), and ``base`` (index of the recording in its reader). If there are
-        several corpora, the names of the subjects begin with the name of their corpus.
+        reads the samples), and ``base`` (for a recording in a SignalStore, the index of the signal
+        of its first channel; 0 for all other recordings). If there are several corpora, the names
+        of the subjects begin with the name of their corpus.
     table : pandas.DataFrame
         One row per window, with the columns ``recording`` (row in ``recordings``), ``item`` (index
-        of the window in the reader), ``start`` and ``stop`` in samples of the recording (-1 if
-        unknown), ``label`` if there are labels, and other metadata of the dataset.
+        of the window in its dataset, list or array or, in a SignalStore, index of its first
+        sample), ``start`` and ``stop`` in samples of the recording (-1 if unknown), ``label`` if
+        there are labels, and other metadata of the dataset.
     label_dtype : numpy.dtype | None
         Data type of the labels if they are strings, because the table stores strings as objects.
         None for other labels.
