@@ -117,8 +117,9 @@ def labels_of_files(
     """
     is_table = isinstance(labels, (str, Path, pd.DataFrame))
     if (column != "label" and not is_table) or (labels_from and labels is not None):
+        source = "a DataFrame" if isinstance(labels, pd.DataFrame) else repr(labels)
         raise ValueError(
-            f"Labels can be read from only one source, got labels={labels!r} (--labels), "
+            f"Labels can be read from only one source, got labels={source} (--labels), "
             f"label_column={column!r} (--label-column) and labels_from={labels_from!r} "
             "(--labels-from). Pass labels or labels_from; label_column is only for a table."
         )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
-from braindecode_pars._common import checks, computing
+from braindecode_pars._common import checks, computing, held_out
 from braindecode_pars.models.space_time import SPACE_TIME
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretraining import PretrainingNet
@@ -35,9 +35,9 @@ class RunPlan(NamedTuple):
     parameters : int
         Number of parameters of the encoder and of the pretext task together.
     steps_per_epoch, n_steps : int
-        Number of steps in an epoch and in the whole run. ``steps_per_epoch`` is the value in the
-        configuration or, if that is None, the number of steps in one pass over the data. If
-        ``epochs`` is None, ``n_steps`` is the maximum number of steps.
+        Number of steps in an epoch, and in the whole run. An epoch has ``config.steps_per_epoch``
+        steps or, if that is None, is one pass over the data, limited to 250 steps if ``epochs`` is
+        None. In this case, ``n_steps`` is the maximum number of steps of the run.
     store_bytes, run_bytes : int
         Disk space in bytes of the store, and of the folder of the run, including checkpoints.
     device : str
@@ -99,19 +99,21 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     Examples
     --------
     One pass over 10,000 windows in batches of 32 takes 313 steps. With the default ``epochs=None``
-    of ``for_laptop``, the run has at most 2000 steps:
+    of ``for_laptop``, an epoch has at most 250 steps, and the run at most 2000 steps:
 
     >>> from braindecode_pars.runs import CorpusSize, RunConfig, plan
     >>> corpus = CorpusSize.of_numbers(10_000, sfreq=100, n_chans=2)
     >>> planned = plan(corpus, RunConfig.for_laptop(device="cpu"))
     >>> planned.steps_per_epoch, planned.n_steps, planned.store_bytes
-    (313, 2000, 120000000)
+    (250, 2000, 120000000)
     """
     # Network.
     config, task, _ = run.begun_task(config or RunConfig(), corpus.sfreq)
     parameters = computing.n_parameters(task)
     # Number and duration of steps.
-    steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
+    longest = math.inf if config.epochs else held_out.EPOCH_STEPS
+    in_pass = math.ceil(corpus.n_windows / config.batch_size)
+    steps_per_epoch = config.steps_per_epoch or min(in_pass, longest)
     device = computing.find_device(config.device)
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
     if config.batch_size % n_devices:  # the batch cannot be divided equally among the devices
