@@ -188,7 +188,7 @@ def _comparison_answer(study: Any, pair: Comparison, texts: Sequence[str]) -> An
 def _missing(study: Any) -> Answer:
     """Return the answer to a question whose comparison is not finished, or failed."""
     if n := _n_to_come(study):
-        return Answer("Not finished.", [f"Steps of the study that are not finished: {n} of {len(study.plan)}."])
+        return Answer("Not finished.", [f"Steps that are not finished: {n} of {len(study.plan)}."])
     failed = study.plan[study.plan["status"] == "failed"]
     reasons = [f"{row.step}: {row.reason.rstrip('.')}." for row in failed.itertuples()]
     return Answer("No answer: no scores are available for this comparison.", reasons)
