@@ -91,10 +91,10 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         encoder.
     C : float | None
         Inverse regularization strength of all logistic regressions, as in scikit-learn. If None,
-        one of 0.001, 0.01, 0.1 and 1 is selected for each feature set, by the log loss on held-out
-        subjects of the training data in up to five folds. If there is only one subject, or if the
-        subjects are unknown, None means 0.01. On development data with four and eight labeled
-        subjects, ``C=0.01`` scored higher than ``C=None``.
+        one of 0.001, 0.01, 0.1 and 1 is selected for each feature set by cross-validation over the
+        subjects of the training data (log loss, up to five folds). If there is only one subject, or
+        if the subjects are unknown, None means 0.01. On development data with four and eight
+        labeled subjects, ``C=0.01`` scored higher than ``C=None``.
     prior_strength : float | None
         Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights of
         ``fit``, as in :class:`~braindecode_pars.estimators.LinearProbe`. If None, the strength is

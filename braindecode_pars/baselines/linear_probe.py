@@ -55,9 +55,9 @@ class LinearProbe(windows_classifier.LabelPredictor):
         Ledoit-Wolf shrinkage of the covariance.
     C : float | None
         Inverse regularization strength of logistic regression, as in scikit-learn. If None, one of
-        0.001, 0.01, 0.1 and 1 is selected by the log loss on held-out subjects of the training
-        data, in up to five folds. If there is only one subject, or if the subjects are unknown,
-        0.01 is used. ``C`` is ignored by LDA.
+        0.001, 0.01, 0.1 and 1 is selected by cross-validation over the subjects of the training
+        data (log loss, up to five folds). If there is only one subject, or if the subjects are
+        unknown, None means 0.01. LDA ignores ``C``.
     class_weight : "balanced" | dict | None
         Class weights, as in scikit-learn. In LDA, the prior probability of a class is proportional
         to its number of windows in ``fit``, multiplied by its class weight; ``"balanced"`` yields
@@ -71,7 +71,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
         ``fit``: the factor :math:`\lambda` in
         :func:`~braindecode_pars.baselines.new_subject.ridge_towards`. If None, one of 30, 3, 0.3,
         0.03 and 0.003 is selected by the balanced accuracy on held-out subjects of the training
-        data. If there are fewer than three subjects, or if the subjects are unknown, 0.3 is used.
+        data. If there are fewer than three subjects, or if the subjects are unknown, None means
+        0.3.
 
     Attributes
     ----------

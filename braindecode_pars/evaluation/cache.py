@@ -35,9 +35,10 @@ _FORMAT = {"format": "braindecode_pars scores", "version": 4}
 class FoldStore:
     """Folder of results, with one JSON file for each finished fold in the subfolder ``cache``.
 
-    Each file is first written under a temporary name and then renamed, so that no file is
-    incomplete. Each file contains a checksum of its content. Several processes may use the folder
-    at the same time. To run all folds again, delete ``cache``.
+    A fold is one fit with its training and test windows. Each file is first written under a
+    temporary name and then renamed, so that no file is incomplete. Each file contains a checksum of
+    its content. Several processes may use the folder at the same time. To run all folds again,
+    delete ``cache``.
 
     Attributes
     ----------

@@ -179,7 +179,11 @@ def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iter
 
 
 def order_within_recordings(labeled: pd.DataFrame) -> Iterator[Finding]:
-    """Yield findings for classes that occur early, or late, in at least 90 % of the recordings."""
+    """Yield findings for classes that occur early, or late, in at least 90 % of the recordings.
+
+    A class occurs early (late) in a recording if almost all of its windows start before (after) the
+    windows of the other classes. At least three recordings are required.
+    """
     rows = labeled[labeled["start"] >= 0]
     for name in labeled["class"].cat.categories:
         of_class = (rows["class"] == name).groupby(rows["recording"])

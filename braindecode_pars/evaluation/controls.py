@@ -209,7 +209,10 @@ def _filtering(windows: Windows) -> str:
 
 
 def changed_windows(control: str, corpus: splitting.Corpus) -> Windows:
-    """Return the windows of a control, with changed samples in memory or permuted labels."""
+    """Return windows to which a control was applied: changed samples, or permuted labels.
+
+    The changed samples are in memory.
+    """
     if control == "labels":
         if splitting.classes_of_subjects(corpus) is not None:
             raise ValueError(

@@ -112,10 +112,9 @@ def warn_of_leaks(
             sentences.append(
                 f"Data leakage: {method} was pretrained on windows of test subjects "
                 f"{', '.join(leaked)}, so these subjects are not held out, and their scores are "
-                "probably too high. Test other subjects. If the test subjects and the pretraining "
-                "subjects only have the same names, set 'corpus' in the descriptions of the "
-                "recordings. If the recordings are from the pretraining corpus, use the name of "
-                "the corpus on the encoder card."
+                "probably too high. Test other subjects. If these are different subjects with the "
+                "same names, set 'corpus' in the descriptions of the recordings to the name of "
+                "their corpus (for recordings of the pretraining corpus, as on the encoder card)."
             )
     for sentence in sentences:
         if sentence not in warned:

@@ -457,7 +457,8 @@ def worst_subjects(
     ----------
     scores : DataFrame
         Scores of one evaluation protocol and one dataset, including the scores of the reference
-        method. Rows pooled over subjects (subject ``"all"``) are excluded.
+        method. Pooled rows (subject ``"all"``, scored over the windows of all test subjects
+        together) are excluded.
     reference : str
         Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
         averaged over seeds and numbers of training subjects.

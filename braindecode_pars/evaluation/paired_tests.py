@@ -186,8 +186,8 @@ def mean_interval(
     ----------
     scores : DataFrame
         Scores of an evaluation protocol, such as
-        :func:`~braindecode_pars.evaluation.label_efficiency`. Rows pooled over subjects (subject
-        ``"all"``) are excluded.
+        :func:`~braindecode_pars.evaluation.label_efficiency`. Pooled rows (subject ``"all"``,
+        scored over the windows of all test subjects together) are excluded.
     metric : str | None
         Metric of the scores. If None, the only metric of the scores.
     by : sequence of str | None
@@ -277,6 +277,8 @@ def pairs_of(
 def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, int]:
     """Compute the differences between two methods for each subject and draw.
 
+    A draw is a random subset of labeled subjects.
+
     Returns
     -------
     values : ndarray, shape (n_subjects, n_draws, n_pretrainings)
@@ -329,7 +331,7 @@ def _are_nested(values: np.ndarray) -> bool:
 
 
 def tested_mean(values: np.ndarray, scores: pd.DataFrame) -> tuple[random_effects.MeanTest, str]:
-    """Test whether the mean of scores or of differences is zero, by the protocol of the scores.
+    """Test whether a mean of scores or of differences is zero, and return the kind of test used.
 
     Parameters
     ----------
@@ -484,10 +486,11 @@ def power(
     r"""Power analysis: compute the minimum detectable difference by number of subjects and draws.
 
     The minimum detectable difference is the smallest true difference that a single uncorrected test
-    (p < 0.05) detects with 80 % power. The variance components of subjects, draws and the residual
-    are estimated from the differences of each pair of methods, as in the two-way test of
-    :func:`paired_tests`. For :math:`n_s` subjects and :math:`n_d` draws, the variance of the mean
-    difference is :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`.
+    (p < 0.05) detects with 80 % power. Draws are random subsets of labeled subjects. The variance
+    components of subjects, draws and the residual are estimated from the differences of each pair
+    of methods, as in the two-way test of :func:`paired_tests`. For :math:`n_s` subjects and
+    :math:`n_d` draws, the variance of the mean difference is
+    :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`.
 
     Parameters
     ----------

@@ -195,7 +195,8 @@ def mean_squares(
 def crossed_mean(differences: np.ndarray) -> MeanTest:
     r"""Test whether the mean of crossed differences is zero, with all factors as random effects.
 
-    For subjects and draws, the model is :math:`d_{sd} = \mu + a_s + b_d + e_{sd}` with variances
+    For subjects and draws (random subsets of labeled subjects), the model is
+    :math:`d_{sd} = \mu + a_s + b_d + e_{sd}` with variances
     :math:`\sigma_s^2, \sigma_d^2, \sigma_e^2`. The variance of the mean is
     :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`. An unbiased estimate of
     this variance follows from the mean squares of the analysis of variance:

@@ -155,8 +155,8 @@ def subject_dots(
     only a few subjects. There is one group of columns for each number of training subjects, and a
     single group for scores without the column ``n_train_subjects``, such as scores from
     scikit-learn. The scores of a subject are averaged over seeds. The thick horizontal bar is the
-    mean over subjects. NaN values are not drawn. Rows pooled over subjects (subject ``"all"``) are
-    ignored.
+    mean over subjects. NaN values are not drawn. Pooled rows (subject ``"all"``, scored over the
+    windows of all test subjects together) are ignored.
 
     Parameters
     ----------
@@ -269,10 +269,10 @@ def ablation_lines(
     """Plot an ablation: mean score by the setting ``x``, with one line per value of ``lines``.
 
     Lines and shaded areas are computed as in :func:`label_efficiency`: means over held-out subjects
-    and seeds, with 95 % confidence intervals. If all scores are pooled over subjects (subject
-    ``"all"``), the lines are means over seeds, and the shaded areas are ± 1 sample standard
-    deviation, as in the ablations of the PARS paper (appendix A.4, figure 6). Scores are averaged
-    over all settings other than ``x`` and ``lines``.
+    and seeds, with 95 % confidence intervals. If all scores are pooled (subject ``"all"``, scored
+    over the windows of all test subjects together), the lines are means over seeds, and the shaded
+    areas are ± 1 sample standard deviation, as in the ablations of the PARS paper (appendix A.4,
+    figure 6). Scores are averaged over all settings other than ``x`` and ``lines``.
 
     Parameters
     ----------
@@ -538,7 +538,7 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     if pooled.groupby(by).ngroups < n_groups:
         raise ValueError(
             "Some lines have only scores pooled over subjects (subject "
-            f"{tables.POOLED!r}), other lines have only scores of single subjects, and these "
+            f"{tables.POOLED!r}), and other lines only scores of single subjects, so the lines "
             "cannot be compared. Draw them in separate figures."
         )
     seeds = pooled.groupby([*by, "seed"], sort=False)["value"].mean().dropna()

@@ -206,7 +206,7 @@ def _of_tables(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
     texts = rows.reindex(columns=columns).map(tables.label_text)
     texts = texts.where(texts != "", None)
     if not (texts["recording"].notna() & (rows["stop"] > rows["start"])).all():
-        raise ValueError("Each window must have a recording, and a stop that is after its start.")
+        raise ValueError("Each row must have a recording name, and a stop after its start.")
     texts["class"] = texts["label"].where(texts["label"] != "-1").astype("category")
     texts = texts.assign(name=texts["recording"], date=rows.get("date"), file=None)
     return texts.assign(is_test=rows.index >= len(train)).join(rows[["start", "stop"]]), None

@@ -41,7 +41,7 @@ Folds = Iterable[tuple[np.ndarray, np.ndarray]]
 
 
 class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Remove linearly decodable information about a label, such as the subject (LEACE).
+    r"""Remove linear information about a label such as the subject: linear concept erasure (LEACE).
 
     The features :math:`x` are transformed to
 
