@@ -63,7 +63,7 @@ class InputFormat:
     Examples
     --------
     >>> from braindecode_pars.models import FOUNDATION_MODELS, InputFormat
-    >>> input_format = InputFormat(sfreq=100.0, volts=1e-6)
+    >>> input_format = InputFormat(sfreq=100.0, volts=1e-6)  # 100 Hz, in microvolts
     >>> FOUNDATION_MODELS["CBraMod"].sfreq
     200.0
     """

@@ -130,13 +130,13 @@ def make_methods(
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. If an encoder is passed, methods that use it are added to those in
-        ``names``: ``"pretrained, head trained"``, which trains only the head, and ``"pretrained,
-        fine-tuned"``, which fine-tunes all weights with the training settings of ``"scratch"``.
-        As a baseline for the frozen encoder, ``"random encoder, head trained"`` is also added. If a
-        dict is passed, such as ``{"PARS": "run1", "MAE": "run2"}``, both methods are added for each
-        encoder, and the keys replace ``"pretrained"`` in the names. With the setting
-        ``freeze_encoder=True``, only the methods with frozen encoders are added; with
+        Pretrained encoder. If an encoder is passed, two methods that use it are added to the
+        methods in ``names``: ``"pretrained, head trained"`` trains only the head, and
+        ``"pretrained, fine-tuned"`` trains all weights, with the training settings of
+        ``"scratch"``. As a baseline for the frozen encoder, ``"random encoder, head trained"`` is
+        also added. If a dict is passed, such as ``{"PARS": "run1", "MAE": "run2"}``, both methods
+        are added for each encoder, and the keys replace ``"pretrained"`` in the names. With the
+        setting ``freeze_encoder=True``, only the methods with frozen encoders are added; with
         ``freeze_encoder=False``, only the fine-tuned methods.
     subject_centering : bool
         Whether every method uses subject-wise centering, which is transductive: predictions also

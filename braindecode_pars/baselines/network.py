@@ -223,7 +223,7 @@ verbose
         return train, valid
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
-        """Return the number of weights and of steps that ``fit`` would train, without training.
+        """Return the training cost of ``fit`` (trained weights and steps), without training.
 
         Parameters
         ----------

@@ -83,7 +83,7 @@ class EncoderEstimator(BaseEstimator):
         Returns
         -------
         int
-            Number of weights, both trained and frozen.
+            Number of weights.
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
@@ -164,9 +164,9 @@ class TrainingCost(NamedTuple):
     Attributes
     ----------
     parameters : int
-        Number of weights that are trained in pretraining, in fine-tuning, or in both; a weight is
-        counted once. The decoder of the pretext task, which is discarded after pretraining, is not
-        counted.
+        Number of weights that are trained in pretraining (also in an earlier pretraining of
+        ``encoder``), in fine-tuning, or in both; each weight is counted once. The decoder of the
+        pretext task, which is discarded after pretraining, is not counted.
     pretraining_steps : float
         Number of pretraining steps. With ``pretrain_epochs=None``, pretraining may end early, and
         this is the maximum number of steps. If the estimator has a pretrained ``encoder``, the
@@ -363,7 +363,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         return start, windows
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
-        """Return the number of weights and of steps that ``fit`` would train, without training.
+        """Return the training cost of ``fit`` (trained weights and steps), without training.
 
         Parameters
         ----------
@@ -373,7 +373,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Returns
         -------
         TrainingCost
-            Number of trained weights and number of pretraining steps; ``finetuning_steps`` is 0.
+            Number of trained weights and number of pretraining steps, including the earlier
+            pretraining of ``encoder``. ``finetuning_steps`` is 0.
 
         Raises
         ------

@@ -174,7 +174,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
-        """Return the number of weights and of steps that ``fit`` would train, without training.
+        """Return the training cost of ``fit`` (trained weights and steps), without training.
 
         Parameters
         ----------
@@ -184,8 +184,9 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         TrainingCost
-            Number of trained weights, and numbers of pretraining and fine-tuning steps. The
-            computation of validation losses is not counted.
+            Number of trained weights, number of pretraining steps (including the earlier
+            pretraining of ``encoder``), and number of fine-tuning steps. The computation of
+            validation losses is not counted.
 
         Raises
         ------

@@ -276,8 +276,8 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         -------
         ndarray, shape (n_windows, n_features)
             Centered features. With ``running=False``, their mean over the windows of each subject
-            is zero. With ``running=True``, the running mean was subtracted instead, and this mean
-            is not exactly zero.
+            is zero. With ``running=True``, the running mean is subtracted, so their mean is usually
+            not zero.
 
         Raises
         ------

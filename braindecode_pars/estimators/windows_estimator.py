@@ -483,8 +483,8 @@ def advice(
 ) -> str:
     """Return a sentence that says how to correct a preprocessing mismatch.
 
-    If all differences can be corrected in these recordings, the sentence says to do so; otherwise,
-    to start from the original recordings. ``data`` names the expected preprocessing.
+    If a difference cannot be corrected in these recordings, the sentence says to start from the
+    original recordings. ``data`` names the expected preprocessing.
     """
     irreversible = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
     if not irreversible:

@@ -273,7 +273,7 @@ def control_gains(
           its 95 % confidence interval; ``chance_p``: p-value of the difference between this score
           and the chance level, NaN if the chance level is unknown.
 
-        For the control ``"labels"``, which tests each score against chance level, the table also
+        For the control ``"labels"``, whose scores are compared with chance level, the table also
         has a row for the method ``against`` itself, in which the differences are NaN. The last
         column is ``metric``.
 

@@ -519,7 +519,7 @@ def _explained_proportion(sums: np.ndarray, sizes: np.ndarray, codes: np.ndarray
 def _cosines(
     sums: np.ndarray, sizes: np.ndarray, subjects: np.ndarray, classes: np.ndarray
 ) -> np.ndarray:
-    """Return the cosine between the direction of each subject and that of all other subjects.
+    """Return the cosine between the direction of each subject and of all other subjects together.
 
     Only subjects with all classes are included.
     """
