@@ -350,9 +350,9 @@ def show_costs(
     scores: pd.DataFrame,
     out: Path,
 ) -> None:
-    """Print a table of the cost of one fit of each method, and write it to ``costs.csv``.
+    """Print the numbers of parameters and training steps of each method, and write ``costs.csv``.
 
-    The cost is computed for the largest number of training subjects.
+    The numbers are computed for one fit with the largest number of training subjects.
 
     Parameters
     ----------
@@ -361,7 +361,7 @@ def show_costs(
     windows : BaseConcatDataset
         Windows of the protocol.
     scores : DataFrame
-        Scores of the protocol. They determine which subjects are used for training in a fit.
+        Scores of the protocol, from which the training subjects of a fit are determined.
     out : Path
         Folder of the results.
     """

@@ -28,9 +28,9 @@ RESUME = "All finished {} are stored. Run the same command again to resume."
 
 @contextmanager
 def report_failures(advice: str = "") -> Iterator[None]:
-    """Print errors that users can correct, without a traceback, and end the command.
+    """Context manager that prints errors without a traceback, and ends the command.
 
-    All other errors are raised again.
+    Only errors that the user can correct are printed. All other errors are raised again.
 
     Parameters
     ----------

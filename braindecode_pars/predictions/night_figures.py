@@ -60,8 +60,8 @@ def hypnogram(
 
     Examples
     --------
-    Simulated stages of one recording, and predictions that are replaced with N2 in a tenth of the
-    windows:
+    Simulated stages of one recording. The predictions are the true stages, except in a tenth of the
+    windows, in which N2 is predicted:
 
     .. plot::
         :include-source:
