@@ -64,10 +64,11 @@ def ablation(
     ``seeds``, training subjects are then drawn at random, and this encoder is fine-tuned on them.
 
     With ``cv``, each fold (training and test subjects of the cross-validation) has its own encoder
-    for each setting. Pretraining does not use test windows, subjects of split ``"test"``, or the
-    validation subjects of ``validation="split"``. With a proportion such as ``validation=0.2``,
-    each fit draws its validation windows after the pretraining, so the encoder was pretrained on
-    these windows, too, but without their labels.
+    for each setting. Pretraining does not use test windows, recordings with ``"test"`` as ``split``
+    in their description or, if the estimator has ``validation="split"``, its validation subjects.
+    If the estimator has a proportion instead, such as ``validation=0.2``, each fit draws its
+    validation windows after the pretraining, so the encoder was pretrained on these windows, too,
+    but without their labels.
 
     Parameters
     ----------
@@ -82,8 +83,9 @@ def ablation(
         ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. The second form maps parameters
         to lists of values, and all combinations of the values are compared: ``{"n_patches": (20,
         40), "decoder": ("mlp", "cross_attention")}``. :data:`GRIDS` contains the grids of the
-        paper, and two additional grids. A name that is not a parameter of the estimator, such as
-        ``n_patches``, is added to its ``pretext_params``, the arguments of the pretext task.
+        paper, and two additional grids. A varied parameter that the estimator does not have,
+        such as ``n_patches``, is added to its ``pretext_params``, the arguments of the pretext
+        task.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, ``test_subjects`` are held out.
@@ -213,11 +215,11 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEstimator:
-    """Return a clone of an estimator with the settings of one row of an ablation.
+    """Return a clone of an estimator with the parameters of one setting of an ablation.
 
     Settings that are not parameters of the estimator are added to its ``pretext_params``. If a
-    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the joint task
-    passes the existing ``pretext_params`` to its subtask ``"pars"`` or ``"mae"``.
+    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the existing
+    ``pretext_params`` become those of the subtask with the name of the previous task.
 
     Raises
     ------

@@ -155,8 +155,8 @@ def audit_encoder(
     subjects share each of its values, such as a session name. Use session names that do not include
     the subject, such as 1 and 2.
 
-    The variance explained by subject, :math:`\eta^2`, is corrected for chance with its mean
-    :math:`\nu` over permutations of recordings between subjects:
+    The property ``"variance by subject"`` is the variance explained by subject, :math:`\eta^2`,
+    corrected for chance with its mean :math:`\nu` over permutations of recordings between subjects:
     :math:`(\eta^2 - \nu) / (1 - \nu)`. The property "subject, erased" is subject decoding after
     linear information about the subject was removed with :class:`LinearErasure`, fitted on training
     rows. Use :func:`audit_subjects` to analyze features of whole windows and their classes.

@@ -125,7 +125,7 @@ class FoldStore:
         return f"cache/{name}_{digest(fold.key, content)}.json"
 
     def encoder_of(self, fold: Fold) -> Path | None:
-        """Return the folder in which the pretrained encoder that a fold shares is saved.
+        """Return the folder of the pretrained encoder that a fold shares with other folds.
 
         The name of the folder contains a digest (short hash) of the data and settings. Returns None
         for a method without a description.
@@ -200,8 +200,9 @@ def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
     Returns
     -------
     dict
-        Class and parameters, also of nested estimators; digests of other objects and of fitted
-        attributes; and the versions of packages. The values can be saved as JSON.
+        Class and parameters, also of nested estimators; digests (short hashes) of fitted attributes
+        and of parameters that cannot be saved as JSON; and the versions of packages. The values can
+        be saved as JSON.
 
     Raises
     ------
@@ -301,7 +302,7 @@ def _described_object(value: Any) -> Any:
     except Exception as error:  # pickling can raise any exception
         raise ValueError(f"{name} cannot be pickled") from error
     if len(checksums) > 1:  # for example, an object with a torch tensor
-        raise ValueError(f"a copy of {name} differs from the original")
+        raise ValueError(f"{name} changes when it is copied")
     return f"{name} {checksums.pop()}"
 
 

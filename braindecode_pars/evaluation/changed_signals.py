@@ -392,6 +392,9 @@ def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> n
 def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) -> np.ndarray:
     r"""Permute labels within each subject: :math:`y_i` becomes :math:`y_{\pi_{s(i)}(i)}`.
 
+    Here :math:`s(i)` is the subject of window :math:`i`, and :math:`\pi_s` is a random permutation
+    of the windows of subject :math:`s`.
+
     The number of windows per class and subject is unchanged, but the labels are independent of the
     signals. A score that differs significantly from chance level then indicates data leakage.
 
@@ -684,7 +687,7 @@ def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
 
 
 def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix that computes EOG signals from all channels, and the EOG channels.
+    """Return the matrix that maps the channels to EOG signals, and the indices of EOG channels.
 
     Parameters
     ----------

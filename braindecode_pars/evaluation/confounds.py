@@ -44,9 +44,9 @@ _DESCRIBED = ["file", "site", "recorded_sfreq", "recorded_reference", "recorded_
 def properties_of_recordings(windows: Windows, parts: Sequence[Any] = ()) -> pd.DataFrame:
     """Return a table of the properties of recordings, such as site and channels.
 
-    There is one row per recording; unknown values are None. ``parts`` contains the dataset of each
-    recording, from which the properties are read. If it does not contain a dataset for each
-    recording, they are read from the sources of ``windows``.
+    There is one row per recording; unknown values are None. The properties are read from ``parts``,
+    the datasets of the recordings. If ``parts`` lacks the dataset of any recording, all properties
+    are read from the datasets from which ``windows`` was created, as far as these are known.
     """
     rows = windows.recordings
     parts = [part for part in parts if len(part)]  # as in the table of Windows

@@ -245,8 +245,9 @@ def control_gains(
     difference that remains (``share``) is :math:`\bar g' / \bar g`.
 
     The tests are the same as in :func:`~braindecode_pars.evaluation.paired_tests`: subjects and
-    draws are crossed random effects. With a single draw, and in a cross-validation, the corrected
-    resampled t-test is used. With one or two subjects, the differences are not tested.
+    draws are crossed random effects. With a single draw, or if all seeds have the same training
+    subjects (protocol ``compare``), the corrected resampled t-test is used. With one or two
+    subjects, the differences are not tested.
 
     Parameters
     ----------
@@ -313,9 +314,9 @@ def control_gains(
         if required not in rows[column].tolist():
             available = ", ".join(map(str, dict.fromkeys(rows[column])))
             raise ValueError(
-                f"control_gains requires scores with {column}={required!r}, but the column "
-                f"{column!r} contains only: {available}. Add the missing scores; if the method is "
-                "missing, you can also pass a different method as against."
+                f"control_gains() requires scores with {column}={required!r}, but the column "
+                f"{column!r} contains only: {available}. Add these scores (the control "
+                f"{UNCHANGED!r} is the original windows), or pass a different method as against."
             )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
@@ -335,9 +336,9 @@ def control_gains(
                 gains.append(key | _gain_row(values, key, chance, group))
     if not gains:
         raise ValueError(
-            "control_gains requires scores of at least one control and of a method other than "
-            f"against={against!r}, got the methods {', '.join(map(str, names['method']))} and the "
-            f"controls {', '.join(map(str, names['control']))}. Add the missing scores."
+            "control_gains() requires scores of at least one control and of a method other than "
+            f"against={against!r}, got the methods {names['method']} and the controls "
+            f"{names['control']}. Add the missing scores."
         )
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 
@@ -376,8 +377,8 @@ def _gain_row(
 _LIMITATIONS = {
     "slow": "Low-frequency activity can come from the eyes, sweat, movement or the brain; the "
     "control 'slow' does not distinguish these sources.",
-    "aperiodic": "The control 'aperiodic' removes the slope and the offset of 1/f together, and "
-    "the offset includes the amplitude.",
+    "aperiodic": "The control 'aperiodic' removes the slope and the offset of 1/f together. This "
+    "also removes differences in overall amplitude.",
     "eyes": "If there is no EOG channel, the control 'eyes' uses frontal channels, which also "
     "record brain activity. A reduced difference therefore does not prove that ocular artifacts "
     "contribute to it.",

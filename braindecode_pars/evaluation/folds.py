@@ -328,8 +328,8 @@ def scored(
 ) -> dict[str, Any]:
     """Compute the scores of a fold from its labels and probabilities.
 
-    The labels and probabilities are not part of the result, because the labels and probabilities of
-    hundreds of folds of a large corpus would not fit into memory.
+    The returned dict does not contain the labels and probabilities, because those of hundreds of
+    folds of a large corpus would not fit into memory.
 
     Parameters
     ----------

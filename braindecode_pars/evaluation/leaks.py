@@ -13,7 +13,7 @@ from braindecode_pars.pretrained.cards import warn_unknown_corpora
 def leaked_subjects_before_fit(
     folds: Sequence[Fold], corpora: Mapping[str, Corpus]
 ) -> list[dict[str, Any]]:
-    """Find test subjects on whose windows a pretrained encoder was trained, before the first fit.
+    """Before the first fit, find test subjects on whose windows a pretrained encoder was trained.
 
     A pretrained encoder is a parameter of the estimator, and its card (metadata) lists its training
     subjects. Returns a dict for each fold, as :func:`find_leaked_subjects` does after the fit.

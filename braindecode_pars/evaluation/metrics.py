@@ -470,7 +470,7 @@ def worst_subjects(
     Returns
     -------
     pandas.DataFrame
-        Table with the grouping columns of :func:`summarize` and:
+        Table with the grouping columns (the columns of :func:`summarize` before ``mean``) and:
 
         - ``worst``, ``others``: mean score over the selected subjects, and over all other subjects;
         - ``n_worst``, ``n_others``: number of selected subjects, and number of other subjects. Only
@@ -525,7 +525,7 @@ def worst_subjects(
     table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
     checks.choice(*means["method"].unique()).check("reference", reference)
     if table.empty:
-        raise ValueError("No subject has a score of every method. Select other methods.")
+        raise ValueError("No subject has scores of all methods. Pass scores of fewer methods.")
     subjects = table.xs(reference, level="method").mean().sort_values(kind="stable").index
     n_worst = math.ceil(round(proportion * len(subjects), 9))
     summary = {

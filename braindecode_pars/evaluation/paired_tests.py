@@ -178,8 +178,8 @@ def mean_interval(
     """Compute the mean score of each method with its 95 % confidence interval.
 
     The confidence interval accounts for the same sources of variation as the test in
-    :func:`paired_tests`: subjects and draws (random subsets of labeled subjects) or, in a
-    cross-validation, subjects with overlapping training sets. The confidence intervals of means and
+    :func:`paired_tests`: subjects and draws (random subsets of labeled subjects) or, if there are
+    no draws, subjects with overlapping training sets. The confidence intervals of means and
     of differences are therefore comparable. They are not corrected for multiple comparisons.
 
     Parameters
@@ -192,8 +192,8 @@ def mean_interval(
         Metric of the scores. If None, the only metric of the scores.
     by : sequence of str | None
         Grouping columns. A mean is computed for each combination of their values, and scores are
-        averaged over all other columns. If None, the grouping columns of
-        :func:`~braindecode_pars.evaluation.summarize`.
+        averaged over all other columns. If None, the columns that
+        :func:`~braindecode_pars.evaluation.summarize` returns before ``mean``.
 
     Returns
     -------
@@ -556,9 +556,9 @@ def power(
         n_scored, n_seeds = values.shape[:2]
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
-                "power requires at least 2 subjects and at least 2 seeds for which both methods "
-                f"have scores. Got for {pair[0]} and {pair[1]}: n_subjects={n_scored}, "
-                f"n_draws={n_seeds}. Evaluate both methods on more subjects or with more seeds."
+                "power() requires at least 2 subjects and at least 2 seeds for which both methods "
+                f"have scores. For {pair[0]!r} and {pair[1]!r}: {n_scored} subjects, {n_seeds} "
+                "seeds. Evaluate both methods on more subjects or with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

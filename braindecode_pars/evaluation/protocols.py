@@ -81,11 +81,11 @@ def leave_one_subject_out(
     dataset : str
         Name of the dataset, for the column ``dataset`` of the scores.
     unlabeled_label : hashable | None
-        Label of unlabeled windows, which are never scored. Only estimators whose parameter
-        ``unlabeled_label`` is the same label or ``"auto"`` receive unlabeled windows for training;
-        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, with a
-        warning if windows have the label -1; pass -1 to avoid this warning. If None, every window
-        is labeled, and -1 is an ordinary class.
+        Label of unlabeled windows, which are never scored. ``"auto"`` means -1, as in scikit-learn,
+        with a warning if windows have the label -1; pass -1 to avoid this warning. If None, every
+        window is labeled, and -1 is an ordinary class. Unlabeled windows are passed for training
+        only to estimators whose own parameter ``unlabeled_label`` is the same label or ``"auto"``;
+        PARSClassifier uses them for pretraining.
     test_subjects : sequence | None
         Subjects to hold out in turn; cannot be combined with ``cv``. If None, all subjects. Every
         fold trains on all subjects that are not held out in this fold.
@@ -199,8 +199,8 @@ def label_efficiency(
     method is trained on these validation subjects, and estimators without ``validation="split"`` do
     not receive them.
 
-    If no estimator has ``validation="split"``, a fit receives only the labels of ``n`` subjects,
-    and an estimator takes its validation subjects from these ``n`` subjects (20 % of them with
+    If no estimator has ``validation="split"``, a fit receives ``n`` labeled subjects only, and an
+    estimator takes its validation subjects from these ``n`` subjects (20 % of them with
     ``validation=0.2``). Subjects of split ``"valid"`` are then drawn for training like subjects of
     split ``"train"``.
 
@@ -413,7 +413,7 @@ def evaluate(
         :class:`~braindecode_pars.evaluation.LabeledSubjects`,
         :class:`~braindecode_pars.evaluation.LabeledWindows`,
         :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that splits by
-        subject. An integer is the number of folds of whole subjects.
+        subject. An integer is the number of folds, and a subject is never split between folds.
     seeds : sequence of int
         Seeds of every ``random_state``. If the splitter is a ``LabeledSubjects`` that draws
         subjects, the seeds of the splitter are used instead.
@@ -425,8 +425,8 @@ def evaluate(
     pandas.DataFrame
         Table as returned by :func:`~braindecode_pars.evaluation.leave_one_subject_out`. With
         ``LabeledWindows``, there is an additional column ``n_windows`` or ``minutes`` (amount of
-        labeled data of the test subject); with ``WithinSubject``, a column ``block`` (number of the
-        tested time block or recording of a subject).
+        labeled data of the test subject); with ``WithinSubject``, a column ``block`` (index of the
+        tested time block or recording of the subject).
 
     Raises
     ------
@@ -439,7 +439,7 @@ def evaluate(
 
     Examples
     --------
-    Compare zero with two labeled windows per class of the test subject:
+    Compare no calibration with calibration on two labeled windows per class of the test subject:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -572,7 +572,7 @@ def reproduce(
     subjects, folder = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            "reproduce holds out a quarter of the subjects in each fold, so it requires at least 4 "
+            "reproduce() holds out a quarter of the subjects per fold, so it requires at least 4 "
             "subjects, and n_train_subjects can be at most three quarters of their number. Got "
             f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
             "use a smaller n_train_subjects."

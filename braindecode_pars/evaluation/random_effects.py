@@ -155,9 +155,9 @@ def mean_squares(
     The factors of the analysis of variance are the axes of the array. To compute the effect of a
     set of factors, the values are averaged over all other factors, and the mean over each factor of
     the set is subtracted. The mean square of an effect is its sum of squares over all entries of
-    the array, divided by its degrees of freedom. The degrees of freedom are the product of the
-    number of levels minus one over the factors of the set. The last set contains all factors and is
-    the residual.
+    the array, divided by its degrees of freedom. The degrees of freedom are the number of
+    levels minus one, multiplied over all factors of the set: :math:`\prod_k (n_k - 1)`. The last
+    set contains all factors and is the residual.
 
     Parameters
     ----------
@@ -278,9 +278,9 @@ def crossed_mean_of_folds(
     Let :math:`V_s, V_d, V_p, V_{sd}, \ldots` be the mean squares of subjects, draws, pretrainings
     and their interactions, divided by the number of differences in one dealing. The sets of one
     dealing are independent samples of the population, but further dealings divide the same pool.
-    Terms that include draws are therefore computed within each dealing and averaged over dealings,
-    but not divided by the number of dealings. Terms that do not include draws are computed from
-    means over all draws. Then
+    Terms that include draws are therefore computed within each dealing and averaged over dealings.
+    Unlike for independent samples, this average is not divided by the number of dealings again.
+    Terms that do not include draws are computed from means over all draws. Then
 
     .. math::
         \widehat{\mathrm{var}}(\bar d_f) = V_s + V_p - V_{sp} + V_d - V_{sd} - V_{dp} + V_{sdp}
@@ -310,9 +310,10 @@ def crossed_mean_of_folds(
 
     Notes
     -----
-    All dealings divide the same pool of :math:`N` subjects: the subjects of the other folds, or
-    :math:`K` subjects for a single fold. Let the effects of labeled subjects be additive. The mean
-    square of :math:`K` draws, averaged over :math:`J` dealings, then has
+    Let each of :math:`J` dealings consist of :math:`K` draws, and let :math:`N` be the number of
+    subjects in the pool: the subjects of the other folds, or :math:`N = K` for a single fold. Let
+    the effects of labeled subjects be additive. The mean square of draws, averaged over dealings,
+    then has
     :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom.
 
     All pretraining runs of a fold use the same unlabeled subjects. An effect of the choice of

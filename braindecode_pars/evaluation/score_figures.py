@@ -453,7 +453,7 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
     Parameters
     ----------
     scores : DataFrame
-        Scores with the columns ``metric``, ``value`` and ``columns``.
+        Scores with the columns ``metric`` and ``value``, and those listed in ``columns``.
     metric : str
         Metric to select.
     columns : sequence of str

@@ -90,8 +90,9 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     Returns
     -------
     SplitAudit
-        Result with the findings (``findings``, and as a DataFrame ``table``), one sentence that
-        summarizes the findings (``verdict``), and whether there is a leak (``has_leak``).
+        Result with the attributes ``findings`` (list), ``table`` (the findings as a DataFrame),
+        ``verdict`` (one sentence that summarizes the findings) and ``has_leak`` (whether there is a
+        leak).
 
     Raises
     ------
@@ -164,8 +165,8 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
      leak   shared_subjects
      leak shared_recordings
 
-    A split by subject has no leak. The sentence ends with the properties that are unknown, and
-    therefore not checked:
+    A split by subject has no leak. The printed verdict, which is shortened here, ends with the
+    properties that are unknown, and therefore not checked:
 
     >>> train, test = next(LeaveOneSubjectOut().split(X, y, groups))
     >>> print(audit_split(X[train], X[test]))  # doctest: +ELLIPSIS
@@ -206,7 +207,9 @@ def _of_tables(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
     texts = rows.reindex(columns=columns).map(tables.label_text)
     texts = texts.where(texts != "", None)
     if not (texts["recording"].notna() & (rows["stop"] > rows["start"])).all():
-        raise ValueError("Each row must have a recording name, and a stop after its start.")
+        raise ValueError(
+            "Each row of train and test must have a 'recording', and 'stop' must be above 'start'."
+        )
     texts["class"] = texts["label"].where(texts["label"] != "-1").astype("category")
     texts = texts.assign(name=texts["recording"], date=rows.get("date"), file=None)
     return texts.assign(is_test=rows.index >= len(train)).join(rows[["start", "stop"]]), None

@@ -318,8 +318,8 @@ class LabeledWindows(Splitter):
 
     Use this splitter to measure how scores improve with labeled data of a new subject. The test
     windows are the same for all amounts of labeled data: the windows of the test subject that
-    remain after the largest amount was selected for training. In the recordings with selected
-    windows, the ``gap`` windows next to a selected window are not tested.
+    remain after the largest amount was selected for training. In recordings with selected windows,
+    windows that are at most ``gap`` windows away from a selected window are not tested.
 
     Parameters
     ----------
@@ -442,8 +442,8 @@ class WithinSubject(Splitter):
             if len(blocks) < 2:
                 raise ValueError(
                     "WithinSubject requires at least 2 blocks of labeled windows per subject, but "
-                    f"subject {subject} has {len(blocks)}. Use n_blocks of at least 2, label more "
-                    "windows of the subject, or exclude the subject from test_subjects."
+                    f"subject {subject} has {len(blocks)}. Pass n_blocks=2 or more, label "
+                    "more windows of the subject, or exclude the subject from test_subjects."
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))

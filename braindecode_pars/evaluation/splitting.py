@@ -370,7 +370,7 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     if not requested or len(set(available).intersection(requested)) < len(requested):
         options = checks.format_list(list(map(repr, available)), max_items=20)
         raise ValueError(
-            f"{name} must contain at least one subject, each only once. Available subjects: "
+            f"{name} must contain one or more available subjects, none of them twice. Available: "
             f"{options}. Got {checks.format_list(list(map(repr, requested)))}."
         )
     return requested

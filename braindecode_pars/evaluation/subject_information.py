@@ -67,9 +67,9 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    If there are fewer rows than features, rows that were passed to ``fit`` are centered by label:
-    the mean of their label is subtracted, and the overall mean is added. From a new row, only the
-    subspace that was estimated in ``fit`` is removed.
+    If there are fewer rows than features, the equation centers the rows that were passed to ``fit``
+    by label: the mean of their label is subtracted, and the overall mean is added. From a new row,
+    only the subspace that was estimated in ``fit`` is removed.
 
     References
     ----------
@@ -252,7 +252,7 @@ def audit_subjects(
     *,
     n_permutations: int = 200,
 ) -> pd.DataFrame:
-    r"""Measure subject information in features, and class decoding before and after removing it.
+    r"""Measure subject information in features, and class decoding with and without it.
 
     Parameters
     ----------
