@@ -260,8 +260,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "not use: {value}. If the average reference of the training data did not include these "
     "channels, mark them as bad in raw.info['bads'], or change their channel type.",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
-    "{texts}. With preprocess=True, differences are corrected where possible. Correct the "
-    "remaining differences in the original recording.",
+    "{texts}. Pass preprocess=True to correct what can be corrected automatically. For all other "
+    "differences, preprocess the original recording as in training.",
     "flat_channels": "Channels are flat (constant) for all or part of the recording. Duration per "
     f"channel, in seconds (of {{total:.0f}} s): {{value:.0f}}. {_EXCLUDE} {MAY_BE_REFERENCE}",
     "clipped_channels": "Channels are clipped for all or part of the recording. Duration per "
