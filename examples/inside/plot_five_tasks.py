@@ -16,9 +16,9 @@ encoder, windows, number of steps and seeds, but such short runs cannot rank the
 # Inputs and targets of the pretext tasks
 # ---------------------------------------
 #
-# The figure shows four pretext tasks on the same window, one row per task. The label on the left
-# states what is predicted. The encoder receives blue patches with their position, and orange
-# patches without their position. It does not receive the gray parts of the signal.
+# The figure shows four pretext tasks on the same window. The label on the left states what is
+# predicted. The encoder receives blue patches with their position, and orange patches without their
+# position. It does not receive the gray parts of the signal.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -133,17 +133,15 @@ plt.show()
 # Only the losses of MAE and of Joint decrease clearly below the chance level. However, the loss of
 # MAE on removed patches only (dashed line) stays near the chance level, so MAE only copies the
 # visible patches. The losses of PARS and MP3 are close to the chance level. The loss of DropPos is
-# near 1.04, which is log 30 / log 26: DropPos predicts all 30 positions with the same probability,
-# including the four known positions.
+# near 1.04 (log 30 / log 26): all 30 positions are predicted with the same probability.
 #
 # A linear probe on held-out subjects
 # -----------------------------------
 #
 # The encoders are now frozen (not trained any further). For each of six subjects that were not used
-# for pretraining, a linear probe (here, a logistic regression on the features) is trained on the
-# other five subjects, and predicts the sleep stages of this subject. Cohen's kappa is computed over
-# the windows of all six subjects. The baselines are a random encoder (random weights) and log band
-# power.
+# for pretraining, a linear probe (a logistic regression on the features) is trained on the other
+# five subjects and predicts the sleep stages. Cohen's kappa is computed over the windows of all six
+# subjects. The baselines are a random encoder (random weights) and log band power.
 
 X, y, groups = as_sklearn(labeled)
 

@@ -91,8 +91,7 @@ for name, band in bands.items():
 #
 # White noise has no temporal structure, so time shifts should not be predictable. However,
 # overlapping patches share samples, from which their shift can be determined. To show this, PARS is
-# trained on white noise with overlapping patches and, as a control, with two patches that cannot
-# overlap.
+# trained on white noise with overlapping patches and, as a control, with two separate patches.
 
 
 def train_on_noise(n_steps=250, **sampling):
@@ -125,7 +124,7 @@ plt.show()
 # The figure shows predicted against true shifts, in units of the window length. With overlap, the
 # loss on noise is well below the chance level. Even some shifts longer than a patch (a third of the
 # window) are partly predicted: if two patches do not overlap, a third patch may overlap with both.
-# Without overlap, the loss is at the chance level. As a control in your own pretraining, use
+# Without overlap, the loss is at the chance level. For this control in your own pretraining, use
 # ``pretext_params={"overlap": False}``.
 #
 # Features by sleep stage

@@ -80,8 +80,7 @@ plt.show()
 
 # %%
 # The next figure shows the input of the model: 40 patches in random order, eight of them with a
-# start time (blue). From the waveforms alone, it is not clear which of the orange patches was
-# first.
+# start time (blue). From the waveforms, it is not clear which of the orange patches was first.
 
 patches = extract_patches(x, starts, patch_size)  # (1, 40, 128)
 fig, axes = plt.subplots(5, 8, figsize=(10, 4.6), sharey=True, layout="constrained")
@@ -119,9 +118,9 @@ plt.show()
 
 # %%
 # If the position of a patch is hidden, a learnable vector (the mask token) is added instead of the
-# embedding. These are the first 32 patches; the choice is random, because the patches are in random
-# order. The encoder processes all 40 tokens, and the decoder then predicts the time shift of each
-# pair of the 32 patches. The code does this step by step, and then in one call:
+# embedding. These are the first 32 of the patches, which are in random order. The encoder processes
+# all 40 tokens, and the decoder then predicts the time shift of each pair of the 32 patches. The
+# code does this step by step, and then in one call:
 
 positions = sinusoidal_positions(starts[:, task.n_masked :] / patch_size, encoder.embed_dim)
 masked = task.mask_token.expand(1, task.n_masked, -1)
@@ -175,7 +174,7 @@ print(f"pairs of patches that share samples: {100 * proportion:.1f} %")
 
 # %%
 # To predict better than the chance level, the model can use properties of the signal that change
-# slowly over half a minute. It can also use a shortcut: patches that share samples can be matched.
+# slowly over half a minute. As a shortcut, it can also match patches that share samples.
 # :doc:`plot_inside_the_model` measures the effect of this shortcut.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/recording_to_tokens.png"

@@ -66,9 +66,8 @@ print(f"{len(X)} labeled trials, {len(X_test)} test trials, {X[0].shape[0]} chan
 # Imagined movements of the left and the right fist change brain rhythms at different locations, so
 # the head of the network (the part that classifies) has spatial filters. All settings were chosen
 # on other subjects (:doc:`/results/hands`). "small, fine-tuned" (pretrained) and "from scratch" are
-# networks of the same size, with the same training. The two baselines are linear classifiers of log
-# band power and of low-frequency amplitude (the mean voltage of each channel in each quarter of a
-# second).
+# networks of the same size, with the same training. The baselines are linear classifiers of log
+# band power and of low-frequency amplitude (the mean of each channel in each quarter of a second).
 
 
 def low_frequency_amplitude(windows):
@@ -166,8 +165,7 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 # frequencies below 7 Hz, the pretrained network and low-frequency amplitude score close to the
 # chance level, whereas the score of log band power hardly changes. Thus, the improvement depends on
 # low-frequency activity. Without EOG channels, activity of the eyes cannot be distinguished from
-# low-frequency activity of the cortex. Any network that is trained on such recordings can use this
-# activity.
+# low-frequency activity of the cortex.
 #
 # Prediction of a whole recording
 # -------------------------------

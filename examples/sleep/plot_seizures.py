@@ -105,8 +105,7 @@ scores.T.assign(mean=scores.mean()).round(2)
 # Log band power scores higher than the network in every subject, because it directly measures the
 # rhythm of the spike-and-wave bursts. The next figure shows the calibration of the network: the
 # proportion of correct windows against the predicted probability. Almost all windows have a
-# probability above .9, and 98 % of them are correct. The rest of the curve is based on only nine
-# windows.
+# probability above .9, and 98 % of them are correct. The rest of the curve has only nine windows.
 
 p = classifier.predict_proba(X_test)
 CalibrationDisplay.from_predictions(p.argmax(axis=1) == y_test, p.max(axis=1), n_bins=10)
@@ -156,7 +155,7 @@ table.round(2)
 
 # %%
 # Averaging over overlapping windows ("PARSNet, overlap") halves the number of false alarms, but one
-# more seizure is missed. Averaging was not tested with log band power.
+# more seizure is missed. It was not tested with log band power.
 #
 # A recording from another EEG system
 # -----------------------------------

@@ -6,8 +6,7 @@ Yes, on simulated nights. After training on six subjects, a network predicts the
 whole night from another laboratory with a Cohen's kappa of .74 (chance level 0), although channel
 names, sampling rate and line noise differ. On three held-out subjects of the same laboratory, the
 mean kappa is .75; with log band power and a linear classifier, it is .83. The page starts with EDF
-files with annotated sleep stages, and ends with a hypnogram, sleep statistics, and result files for
-other software. Nothing is downloaded.
+files with annotated stages, and ends with a hypnogram, sleep statistics and result files.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 """
@@ -87,8 +86,7 @@ kappas.round(2)
 # %%
 # The network scores far above the chance level in all three subjects. Log band power scores higher
 # in two of them, because the simulated stages are defined by frequency bands; on real sleep, the
-# network may score higher. :doc:`/results/nights` has scores of more subjects, with and without
-# pretraining.
+# network may score higher. :doc:`/results/nights` has scores of more subjects.
 #
 # A night from another laboratory
 # -------------------------------
@@ -114,9 +112,9 @@ frame.round(2).head()
 # %%
 # ``predict_raw`` applies the preprocessing of the training windows, which is stored in the
 # classifier: it selects the two electrodes, resamples the signals, and filters them to 0.3-35 Hz.
-# It returns one row per window of 30 seconds, the used ``channels``, and ``findings``, which
-# include problems that make predictions unreliable. To show the effect of the filter, the same file
-# is predicted again after it was only resampled:
+# It returns one row per window, the used ``channels``, and ``findings``, which include problems
+# that make predictions unreliable. To show the effect of the filter, the file is also predicted
+# without it:
 
 raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
 unfiltered = classifier.predict_raw(raw.copy().resample(100), preprocess=False)

@@ -6,8 +6,8 @@ Convert the files to a signal store (a folder from which windows are read quickl
 encoder on this store, and inspect a recording with the encoder. On this page, the pretraining loss
 decreases to .87 times the chance-level loss. After fine-tuning with two labeled nights, the
 pretrained network does not score higher on a test night than the same network trained from scratch
-(:doc:`plot_arithmetic` shows other tasks). The page uses a folder of simulated nights. To use your
-own files, set ``recordings`` to your folder.
+(:doc:`plot_arithmetic` shows other tasks). All nights are simulated. To use your own files, set
+``recordings`` to your folder.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 """
@@ -67,7 +67,7 @@ print(*sorted(file.relative_to(root).as_posix() for file in recordings.rglob("*.
 # In a signal store, all recordings have the same sampling rate and frequency band, and windows are
 # read from disk when they are needed. The following call creates the store, like the command
 # ``braindecode-pars store recordings store --sfreq 100 --low 0.3 --high 35 --on-error warn``. By
-# default, an unreadable file raises an error. Here, it is skipped, with the reason in
+# default, an unreadable file raises an error. Here, it is skipped, with a reason in
 # ``store.skipped``.
 
 with warnings.catch_warnings():
@@ -137,15 +137,15 @@ plt.show()
 
 # %%
 # With both encoders, wake and deeper sleep have different features, although no labels were used.
-# Pretraining is not the reason, because the difference is even clearer with the random encoder. The
-# input of both encoders contains the power spectrum of the signal, which depends on the stage.
+# Pretraining is not the reason: the difference is even clearer with the random encoder. The input
+# of both encoders contains the power spectrum of the signal, which depends on the stage.
 #
 # Fine-tune on a few labeled nights
 # ----------------------------------
 #
 # The encoder is fine-tuned on the nights of P01 and P02, and tested on the night of P03. The labels
-# are the annotations in the files; they could also be in a table (:doc:`/guide/recordings`). The
-# frequency band and the sampling rate must be as in the store. The table shows Cohen's kappa.
+# are annotations in the files; tables also work (:doc:`/guide/recordings`). The frequency band and
+# the sampling rate are as in the store. The table shows Cohen's kappa.
 
 windows_ds = datasets.folder.load(
     recordings,
