@@ -67,8 +67,7 @@ print(*sorted(file.relative_to(root).as_posix() for file in recordings.rglob("*.
 # In a signal store, all recordings have the same sampling rate and frequency band, and windows are
 # read from disk when they are needed. The following call creates the store, like the command
 # ``braindecode-pars store recordings store --sfreq 100 --low 0.3 --high 35 --on-error warn``. By
-# default, an unreadable file raises an error. Here, it is skipped, with a reason in
-# ``store.skipped``.
+# default, an unreadable file raises an error. Here, it is skipped (``store.skipped``).
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # store.skipped contains the same message
