@@ -102,7 +102,7 @@ def find_recordings(
     PermissionError
         If a folder cannot be listed.
     ValueError
-        If two recordings have the same file name.
+        If two recordings of a subject have the same file name.
 
     Examples
     --------
@@ -118,21 +118,22 @@ def find_recordings(
     """
     folder = Path(path).expanduser()
     patterns = [re.compile(f"/(?:{layout})$") for layout in layouts]
-    recordings: dict[str, Recording] = {}
+    recordings: dict[tuple[str, str], Recording] = {}
     for file in search.list_files(folder):
         # Layouts may contain folders of the corpus, and ``path`` may be one of these folders.
         absolute_path = file.absolute().as_posix()
         match = next(filter(None, (p.search(absolute_path) for p in patterns)), None)
         if match is None:
             continue
-        if first := recordings.get(file.name):
+        if first := recordings.get((match["subject"], file.name)):
             raise ValueError(
-                f"{path} contains two recordings named {file.name}: {first.file} and {file}. "
-                "Remove one of them, or pass a folder that contains only one of them."
+                f"{path} contains two recordings named {file.name} of the same subject: "
+                f"{first.file} and {file}. Remove one of them, or pass a folder that contains only "
+                "one of them."
             )
         entries = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
         numbers = {name: function(entries[name]) for name, function in (convert or {}).items()}
-        recordings[file.name] = Recording(file, entries | numbers)
+        recordings[match["subject"], file.name] = Recording(file, entries | numbers)
     if not recordings:
         raise FileNotFoundError(
             f"{folder} contains no recording of {corpus}. Pass a folder that contains files such "

@@ -96,8 +96,8 @@ plt.show()
 # * :class:`~braindecode_pars.pretext.Joint` trains several pretext tasks on one encoder. Here, its
 #   loss is the sum of the relative losses of PARS and MAE, so the chance-level loss is 2.
 #
-# Two further pretext tasks are not shown. :class:`~braindecode_pars.pretext.SpectralMAE` is like
-# MAE, but predicts the log power spectrum of the removed patches.
+# Other pretext tasks are not shown: :class:`~braindecode_pars.pretext.SpectralMAE` is like MAE, but
+# predicts the log power spectrum of the removed patches, and
 # :class:`~braindecode_pars.pretext.SignalFeatures` predicts hand-crafted features of the window.
 
 print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
