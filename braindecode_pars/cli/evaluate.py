@@ -83,16 +83,17 @@ def evaluate(
         unless you pass --set finetune_epochs=N.
     encoder : [NAME=]FOLDER
         Pretrained encoder to score: a folder, the name of a bundled encoder such as small, or a
-        model id. To pass several encoders, name them: --encoder PARS=run1 --encoder MAE=run2. Three
-        methods are added: the frozen encoder with a trained head, the fine-tuned encoder (with the
-        same training as the method scratch), and a frozen random encoder with a trained head. To
-        add only frozen encoders, pass --set freeze_encoder=true; to add only fine-tuned encoders,
-        pass --set freeze_encoder=false. In the protocol controls with the method probe, encoders
-        are only used in linear probes.
+        model on the Hugging Face Hub (hf://owner/name). To pass several encoders, name them:
+        --encoder PARS=run1 --encoder MAE=run2. Three methods are added: the frozen encoder with a
+        trained head, the fine-tuned encoder (with the same training as the method scratch), and a
+        frozen random encoder with a trained head. To add only frozen encoders, pass --set
+        freeze_encoder=true; to add only fine-tuned encoders, pass --set freeze_encoder=false. In
+        the protocol controls with the method probe, encoders are only used in linear probes.
     unequal_sizes
         Allow encoders with different numbers of parameters, and show these numbers in the table.
-        With this option, networks that are not based on an encoder have the sizes in --set, or the
-        default sizes; without this option, they have the size of the encoder.
+        With this option, new encoders (random encoders, and the encoders of the method scratch and
+        of pretext tasks) have the sizes in --set, or the default sizes; without this option, they
+        have the sizes of the first encoder passed with --encoder.
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods that have this argument, such as
         pretrain_epochs=100. Further settings: subject_centering=true (subject-wise centering),

@@ -223,10 +223,10 @@ def load(
         no column with labels, contains a file that is not in the folder, or contains contradictory
         or missing subjects or labels. If ``label_column`` is passed, but the labels are not in a
         table. If ``labels_from`` is passed together with ``labels``, or has no group ``label``. If
-        the subject of a file is ambiguous: file or folder names obviously number the recordings of
-        the same subject, such as ``Subject00_1`` and ``Subject00_2``; one or two top-level folders,
-        such as ``train`` and ``test``, would be the subjects of ten or more recordings; or two BIDS
-        datasets contain a subject with the same name, such as ``sub-01``. With
+        the subject of a file is ambiguous: names of files or folders, such as ``Subject00_1`` and
+        ``Subject00_2``, obviously belong to recordings of the same subject; one or two top-level
+        folders, such as ``train`` and ``test``, would be the subjects of ten or more recordings; or
+        two BIDS datasets contain a subject with the same name, such as ``sub-01``. With
         ``on_error="raise"``, also if a recording is damaged, lacks channels, or has overlapping
         labels of different classes, or if no windows remain for a subject or a class.
 

@@ -205,7 +205,7 @@ class Index:
     n_bytes, mtime_ns : int
         Size in bytes and modification time in nanoseconds of ``samples.bin``.
     skipped : dict of str to str
-        Maps the name of each skipped recording to the reason.
+        Reason for each skipped recording, by the name of the recording.
     shares : dict of str to float
         Maps the name of each corpus to its relative proportion in the training data of a
         pretraining run. Empty if no proportions were specified.
@@ -611,8 +611,8 @@ class StoredRaw(mne.io.BaseRaw):
         -------
         dict
             Reader, first signal and preprocessing. If ``is_changed`` is True, or if this object was
-            modified, only an unknown preprocessing, because the windows cannot be read from the
-            store.
+            modified, the dict contains only the preprocessing, with the value for unknown
+            preprocessing, because the windows cannot be read from the store.
         """
         if is_changed or self._state != self._first_state:
             return dict(preprocessing=Preprocessing())
