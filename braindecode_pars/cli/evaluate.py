@@ -63,11 +63,11 @@ def evaluate(
     dataset : NAME
         Labeled windows, one of: a bundled dataset (sleep or mental_arithmetic); simulated
         (simulated sleep); a public corpus, whose folder is passed with --data ({RECIPES}); a folder
-        of labeled recordings, a BIDS dataset, or a signal store with labels; or a Python file with
-        a function load that returns labeled windows.
+        of labeled recordings, a BIDS dataset, or a signal store with labels; or a Python file that
+        defines a function named load, which returns labeled windows.
     data
         Folder of the public corpus named by --dataset, or of a signal store with labels of this
-        corpus. For a Python file: folder that is passed to its function load.
+        corpus. For a Python file: folder that is passed to its function named load.
     load : KEY=VALUE
         Argument of the function that loads the dataset, such as window_seconds=10 or, for a folder
         of recordings, labels=labels.csv. May be repeated.

@@ -194,9 +194,9 @@ def choose_subjects(
     known = {*all_subjects, *(recording.corpus_subject for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent or not subjects:
+        problem = f"{where} contains no recording of these subjects: {', '.join(map(str, absent))}"
         raise FileNotFoundError(
-            f"{where} contains no recording of these requested subjects: "
-            f"{', '.join(map(str, absent)) or '(empty list)'}. Request only available subjects: "
+            f"{problem if absent else 'subjects must not be empty'}. Pass only available subjects: "
             f"{checks.format_list(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
@@ -349,8 +349,8 @@ def read_corpus(
     if not datasets or (missing and on_error == "raise"):
         raise ValueError(
             f"{text}\nCorrect the labels, use shorter windows, or select other subjects or "
-            "classes. If windows of other subjects or classes remain, you can continue with only "
-            "these: pass on_error='warn' (--on-error warn)."
+            "classes. If any windows remain, you can continue without the subjects and classes "
+            "listed above: pass on_error='warn' (--on-error warn)."
         )
     if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
         checks.warn_user(text)
