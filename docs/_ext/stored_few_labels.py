@@ -126,7 +126,7 @@ def fine_tuned(name: str) -> pd.DataFrame:
     for n, pair in both.groupby("n_train_subjects"):
         if pair["method"].nunique() == 2:
             tests[n, "from scratch"] = _test(pair, tuned["method"].iloc[0], "from scratch")
-    return _test_table(tests, f"{tuned['method'].iloc[0]} compared with")
+    return _test_table(tests, "small, head trained compared with")
 
 
 def larger(names: Mapping[str, str], n: int = 4, *, centered: bool) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Figures of stored scores on the pages of results, with the same style per method."""
+"""Figures of stored scores on the results pages, with the same style per method."""
 
 from __future__ import annotations
 

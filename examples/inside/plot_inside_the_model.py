@@ -18,7 +18,7 @@ content is known.
 #
 # In PARS, the positions of some patches are hidden, and the shifts between them are predicted
 # (:doc:`plot_recording_to_tokens`). Five subjects are used for pretraining, and three are held out.
-# So that the loss decreases within seconds, patches last two seconds, and half keep their position.
+# Patches last 2 s, and half of the positions are known, so that a few seconds of training suffice.
 
 import matplotlib.pyplot as plt
 import mne

@@ -101,7 +101,7 @@ plt.show()
 #
 # Left: the sine entries of the embedding (rows) against the start time, from -1 (dark) to 1. The
 # upper entries change within seconds, and the lower entries hardly change. Right: the cosine
-# similarity between the embeddings of each start time and of 10 s is highest for nearby times.
+# similarity of each embedding to that of the start time 10 s is highest close to 10 s.
 
 tokens = encoder.tokenize(patches)  # (1, 40, 64)
 times = torch.arange(0, 29, 0.05)
@@ -118,9 +118,9 @@ plt.show()
 
 # %%
 # If the position of a patch is hidden, a learnable vector (the mask token) is added instead of the
-# embedding. These are the first 32 of the patches, which are in random order. The encoder processes
-# all 40 tokens, and the decoder then predicts the time shift of each pair of the 32 patches. The
-# code does this step by step, and then in one call:
+# embedding. The 32 patches with hidden positions are the first ones in the random order. The
+# encoder processes all 40 tokens, and the decoder then predicts the time shift of each pair of the
+# 32 patches. The code does this step by step, and then in one call:
 
 positions = sinusoidal_positions(starts[:, task.n_masked :] / patch_size, encoder.embed_dim)
 masked = task.mask_token.expand(1, task.n_masked, -1)
@@ -160,8 +160,8 @@ plt.show()
 # ------------
 #
 # The best prediction that does not use the signal is zero for every pair. ``chance_loss`` computes
-# its mean squared error from a formula; the mean over the 2000 draws is almost the same. Random
-# positions double the error, and a randomly initialized model is slightly worse than zeros.
+# its mean squared error; the mean over the 2000 draws is almost the same. Shifts of random
+# positions double the error; a randomly initialized model is slightly worse than predicting zero.
 
 chance = task.chance_loss()
 at_random = (shifts - shifts.roll(1, 0)).square().mean()

@@ -170,8 +170,8 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 # Prediction of a whole recording
 # -------------------------------
 #
-# ``predict_raw`` predicts a recording file as PhysioNet distributes it. This recording is from
-# subject 88, which was not used above, and has 64 channels with names such as ``Fc5.``. The
+# ``predict_raw`` predicts the classes in a recording, here an original file of PhysioNet. It is
+# from subject 88, which was not used above, and has 64 channels with names such as ``Fc5.``. The
 # classifier selects the 37 channels on which it was trained, filters them, and applies the average
 # reference over these channels, as in training.
 

@@ -2,8 +2,8 @@
 What does PARS learn from real sleep?
 =====================================
 
-PARS pretrains an encoder without labels: the encoder learns to predict how far apart in time short
-patches of a recording are. After 20 epochs on this page, the predictions are slightly better than
+PARS pretrains an encoder without labels: the encoder learns to predict the time shift between short
+patches of a recording. After 20 epochs on this page, the predictions are slightly better than
 chance. This pretraining is too short to obtain better features than from an encoder with random
 weights; longer pretraining improves the score (:doc:`/results/sleep`). The page pretrains on six
 subjects of the bundled sleep dataset, and tests the encoder on the other six subjects, with the

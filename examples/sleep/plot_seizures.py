@@ -155,7 +155,7 @@ table.round(2)
 
 # %%
 # Averaging over overlapping windows ("PARSNet, overlap") halves the number of false alarms, but one
-# more seizure is missed. It was not tested with log band power.
+# more seizure is missed. Averaging was not tested with log band power.
 #
 # A recording from another EEG system
 # -----------------------------------

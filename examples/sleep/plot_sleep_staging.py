@@ -172,8 +172,8 @@ pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(fram
 #
 # Predicted stages can be saved in two ways. In an EDF file, adjacent windows with the same stage
 # become one annotation, which any EDF+ reader can display. A BIDS events file has one row per
-# window, and a JSON file describes the columns. The code prints its first five columns. The command
-# ``braindecode-pars predict`` predicts many files in one call (:doc:`/guide/predicting`).
+# window (the code prints its first five columns), and a JSON file describes the columns. The
+# command ``braindecode-pars predict`` predicts many files in one call (:doc:`/guide/predicting`).
 
 raw.set_annotations(to_annotations(frame))
 raw.export(Path(temporary.name) / "night_staged.edf", verbose="error")

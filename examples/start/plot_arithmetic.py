@@ -106,8 +106,8 @@ for name, embedder in embedders.items():
 # Another reason: subjects differ more than methods
 # -------------------------------------------------
 #
-# In each subject, the following code subtracts the accuracy after training from scratch from the
-# accuracy after pretraining. It prints the mean and the standard deviation (SD) of this difference
+# For each subject, the following code computes the accuracy after pretraining minus the accuracy
+# after training from scratch. It prints the mean and the standard deviation (SD) of this difference
 # over subjects. If the true difference has this mean and SD, a paired t-test (two-sided, level .05)
 # needs the printed number of subjects to detect the difference with 80 % power:
 
@@ -170,7 +170,7 @@ plt.show()
 # the frozen (not trained further) encoder ``small`` score significantly higher than training from
 # scratch on all three tasks with real recordings (:doc:`/results/few_labels`). All encoders have
 # few layers, and were pretrained for minutes on at most 50 subjects; it is unknown whether larger
-# encoders would score higher. The :doc:`pages of results </results/index>` have the scores for
-# other numbers of labeled subjects, the tests, and the commands.
+# encoders would score higher. The :doc:`results pages </results/index>` have the scores for other
+# numbers of labeled subjects, the tests, and the commands.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/arithmetic.png"

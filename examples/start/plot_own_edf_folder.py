@@ -88,9 +88,9 @@ store.recordings[["subject", "ch_names", "n_times"]]
 # -----------------------------------
 #
 # Subject P03 is excluded from pretraining, to test the encoder on this subject later. The pretext
-# task is PARS: predicting the time shift between patches of a signal. So that pretraining takes
-# seconds on one core, the encoder has one layer, and half of the patches keep their position. With
-# the option ``--paper``, ``braindecode-pars pretrain`` uses the settings of the paper instead.
+# task is PARS: predicting the time shift between patches of a signal. The encoder has one layer,
+# and half of the patches keep their position, so that pretraining takes only seconds on one core.
+# With the option ``--paper``, ``braindecode-pars pretrain`` uses the settings of the paper instead.
 
 size = dict(patch_seconds=2, embed_dim=64, num_layers=1, num_heads=4, mlp_dim=128)
 size["tokenizer"] = "spectral"
@@ -143,8 +143,8 @@ plt.show()
 # ----------------------------------
 #
 # The encoder is fine-tuned on the nights of P01 and P02, and tested on the night of P03. The labels
-# are annotations in the files; tables also work (:doc:`/guide/recordings`). The frequency band and
-# the sampling rate are as in the store. The table shows Cohen's kappa.
+# are annotations in the files; they can also be read from tables (:doc:`/guide/recordings`). The
+# frequency band and the sampling rate are as in the store. The table shows Cohen's kappa.
 
 windows_ds = datasets.folder.load(
     recordings,

@@ -25,7 +25,7 @@ WARNED = "warning"
 CLEAR = "clear error"
 RAW = "raw error"
 WRONG = "silent wrong"
-OPENING = "opening"
+OPENING = "unsafe"
 
 
 def judge(

@@ -1,4 +1,4 @@
-"""Damaged folders: no silent wrong, no opening, and fewer than one raw error in a hundred."""
+"""Damaged folders: no silent wrong, no unsafe call, and fewer than one raw error in a hundred."""
 
 from __future__ import annotations
 
