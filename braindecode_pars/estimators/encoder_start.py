@@ -59,9 +59,10 @@ class EncoderStart:
     settings: PretrainingSettings | None
 
     def n_steps(self, n_windows: int) -> float:
-        """Return the maximum number of pretraining steps, including the steps of a loaded encoder.
+        """Return the maximum number of pretraining steps of a fit on ``n_windows`` windows.
 
-        The number is NaN if it is unknown.
+        The steps in which a loaded encoder was pretrained earlier are included. NaN if their number
+        is unknown.
         """
         steps = 0 if self.loaded_encoder is None else _steps_of_card(self.card)
         if (plan := self.settings) is not None:
@@ -82,9 +83,10 @@ class EncoderStart:
     def pretrained_card(
         self, net: pretraining.PretrainingNet, history: list[dict[str, Any]], parts: list[Windows]
     ) -> cards.EncoderCard:
-        """Return the card of the encoder after it was pretrained on the windows in ``parts``.
+        """Return the card (metadata) of the encoder after pretraining on the windows in ``parts``.
 
-        The first part contains the training windows of ``fit``.
+        The first entry of ``parts`` contains the training windows of ``fit``. ``net`` is the net
+        that trained the pretext task, and ``history`` contains the losses of each complete epoch.
         """
         # The card contains no channel names, because an encoder processes single channels.
         descriptions = [replace(self.preprocessing, channels=None)]
@@ -134,13 +136,15 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     Returns
     -------
     EncoderStart
-        The loaded encoder with its card, or the sizes of the encoder to build.
+        The loaded encoder with its card (metadata), or the sizes of the encoder to build; and the
+        settings of pretraining.
 
     Raises
     ------
     ValueError
         If the windows are malformed, differ in sampling rate from the pretrained encoder, or are
-        shorter than a patch of the encoder. If ``sham=True``, but ``fit`` does not pretrain.
+        shorter than a patch of the encoder. If ``sham=True`` (a control for pretraining), but
+        ``fit`` does not pretrain.
 
     Warns
     -----
@@ -209,10 +213,16 @@ def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
-    """Validate the argument ``unlabeled``, and return its windows as a list with at most one entry.
+    """Validate the argument ``unlabeled`` of ``fit``, and convert it to windows for pretraining.
 
-    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If a window
-    contains none of the channels in ``channels``, all of its EEG channels are used.
+    The result is a list with one entry. It is empty if ``unlabeled`` is None, or if ``fit`` does
+    not pretrain. If a window contains none of the channels in the parameter ``channels``, all EEG
+    channels of this window are used.
+
+    Raises
+    ------
+    ValueError
+        If there are no windows, or their sampling rate differs from the sampling rate of ``X``.
 
     Warns
     -----
@@ -298,7 +308,7 @@ class EncoderEstimator(BaseEstimator):
     _pretrained_card = saved_estimator.pretrained_card
 
     def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder that ``fit`` would use.
+        """Return the number of weights of the encoder that ``fit`` would use, without training.
 
         Parameters
         ----------
@@ -309,7 +319,7 @@ class EncoderEstimator(BaseEstimator):
         Returns
         -------
         int
-            Number of parameters.
+            Number of weights.
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)

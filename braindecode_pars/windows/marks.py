@@ -14,14 +14,14 @@ import numpy as np
 
 
 def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """Return which windows contain no gap and do not overlap a bad segment.
+    """Return which windows of a recording overlap neither a gap nor a bad segment.
 
     Parameters
     ----------
     raw : Raw
         Continuous recording. Annotations that apply only to bad channels are ignored.
     starts, stops : ndarray of int, shape (n_windows,)
-        Index of the first sample of each window, and index of the sample after the last one.
+        Index of the first sample of each window, and index of the sample after its last sample.
 
     Returns
     -------
@@ -82,9 +82,9 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
 
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return the annotations that mark gaps and bad segments.
+    """Return the annotations of a recording that mark gaps and bad segments.
 
-    Their onsets are relative to the first sample of the recording.
+    The returned onsets are relative to the first sample of the recording.
     """
     marks = raw.annotations
     marks = marks[[kind_of_text(text) != "label" for text in marks.description]]

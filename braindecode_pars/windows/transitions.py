@@ -126,7 +126,7 @@ class Transitions:
 
     @classmethod
     def from_json(cls, described: dict[str, Any] | None) -> Self | None:
-        """Create transitions from the result of :meth:`to_json`. If it is None, return None."""
+        """Create transitions from a dict returned by :meth:`to_json`. For None, return None."""
         if described is None:
             return None
         return cls(**{name: np.array(values) for name, values in described.items()})
