@@ -284,8 +284,8 @@ def load(
     left_out = dict.fromkeys(sorted({*files} - {recording.file for recording in labeled}), why)
     if not labeled:
         raise ValueError(
-            f"No recording in {root} has a label. For example, {files[0].name}: {why}. Correct "
-            "the labels (--labels, --labels-from)."
+            f"No labels were found for the recordings in {root}. For example, {files[0].name}: "
+            f"{why}. Correct labels (--labels) or labels_from (--labels-from)."
         )
     chosen = loading.choose_subjects(_with_subjects(root, labeled, subject), subjects, path)
     # Read the annotations of all files, so that the length of windows and the targets do not depend

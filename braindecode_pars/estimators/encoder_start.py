@@ -85,8 +85,9 @@ class EncoderStart:
     ) -> cards.EncoderCard:
         """Return the card (metadata) of the encoder after pretraining on the windows in ``parts``.
 
-        The first entry of ``parts`` contains the training windows of ``fit``. ``net`` is the net
-        that trained the pretext task, and ``history`` contains the losses of each complete epoch.
+        ``parts`` contains the training windows of ``fit``, then the unlabeled windows, if any.
+        ``net`` is the net that trained the pretext task, and ``history`` contains the losses of
+        each complete epoch.
         """
         # The card contains no channel names, because an encoder processes single channels.
         descriptions = [replace(self.preprocessing, channels=None)]
@@ -215,9 +216,9 @@ def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
     """Validate the argument ``unlabeled`` of ``fit``, and convert it to windows for pretraining.
 
-    The result is a list with one entry. It is empty if ``unlabeled`` is None, or if ``fit`` does
-    not pretrain. If a window contains none of the channels in the parameter ``channels``, all EEG
-    channels of this window are used.
+    Returns a list with the converted windows as its only entry, or an empty list if ``unlabeled``
+    is None or ``fit`` does not pretrain. If a window contains none of the channels in the parameter
+    ``channels``, all EEG channels of this window are used.
 
     Raises
     ------

@@ -252,7 +252,7 @@ def _check_ordered(name: str, labels: Any) -> None:
     """Check that labels are in a list or a dict. The order of a set would not be reproducible."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(
-            f"{name} must be a list in the order of the targets 0, 1, ..., or a dict, got "
+            f"{name} must be a list of names in the order of the targets 0, 1, ..., or a dict, got "
             f"{labels!r}."
         )
 

@@ -111,9 +111,10 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     config, task, _ = run.begun_task(config or RunConfig(), corpus.sfreq)
     parameters = computing.n_parameters(task)
     # Number and duration of steps.
-    longest = math.inf if config.epochs else held_out.EPOCH_STEPS
-    in_pass = math.ceil(corpus.n_windows / config.batch_size)
-    steps_per_epoch = config.steps_per_epoch or min(in_pass, longest)
+    longest = math.ceil(corpus.n_windows / config.batch_size)  # a pass over the data
+    if config.epochs is None:
+        longest = min(longest, held_out.EPOCH_STEPS)
+    steps_per_epoch = config.steps_per_epoch or longest
     device = computing.find_device(config.device)
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
     if config.batch_size % n_devices:  # the batch cannot be divided equally among the devices

@@ -549,8 +549,8 @@ class StoredRaw(mne.io.BaseRaw):
     crops : callable
         Method ``crops`` of the store, which reads samples.
     first_signal : int
-        Number of the first channel among all signals of the store. The other channels have the
-        following numbers.
+        Number of the first channel among all signals of the store. The remaining channels are
+        numbered consecutively after it.
     sfreq : float
         Sampling rate in Hz.
     """

@@ -312,7 +312,7 @@ class Source:
     origin : Path | mne.io.BaseRaw
         Path of the file, or the recording in memory.
     problem : str | None
-        Reason why the file cannot be read, if the reason is known before it is read.
+        Why the file cannot be read, if this is known before trying to read it.
     read : callable | None
         Function that reads and preprocesses the file. It returns a continuous recording, or labeled
         windows. If None, the file is read without preprocessing.

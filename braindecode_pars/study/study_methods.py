@@ -32,7 +32,8 @@ MIN_CHANNELS_OF_TANGENT_SPACE = 8
 SLEEP_SECONDS = 20
 #: Number of epochs for which published networks are trained. With fewer, they do not learn.
 PUBLISHED_EPOCHS = 15
-#: Name of the encoder that is pretrained in the same way, but on the targets of other windows.
+#: Name of the encoder that is pretrained in the same way, but each window has the targets of
+#: another one.
 SHAM = "sham pretraining"
 #: Name of the encoder without pretraining.
 RANDOM = "random initialization"
