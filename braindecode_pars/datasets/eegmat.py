@@ -24,7 +24,7 @@ import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import check_parameters, check_positive, choice, positive
+from braindecode_pars._common.checks import check_positive, choice, positive
 from braindecode_pars.recordings import cutting, loading, readers, recipe
 from braindecode_pars.recordings.preparation import (
     COMMON_CHANNELS,
@@ -169,7 +169,7 @@ def prepare(
 def _check(
     reference: str | None = None, window_seconds: float = 10.0, **filters: float | None
 ) -> None:
-    check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
+    choice("average", None).check("reference", reference)
     check_positive(window_seconds=window_seconds)
     check_filters(**filters)
 
@@ -280,9 +280,7 @@ def mental_arithmetic(
     >>> int(y.sum()), len(set(groups))
     (144, 24)
     """
-    check_parameters(
-        locals(), dict(window_seconds=positive(maximum=SAMPLE_SECONDS)), "mental_arithmetic"
-    )
+    positive(SAMPLE_SECONDS).check("window_seconds", window_seconds, "mental_arithmetic")
     with np.load(SAMPLE, allow_pickle=False) as archive:
         sample = dict(archive)
     known = sample["subjects"].tolist()

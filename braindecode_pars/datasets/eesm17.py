@@ -128,14 +128,13 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """
     raw = readers.read_with_tables(recording.file)
     preparation.pick_electrodes(raw, CHANNELS)
-    if np.isnan(raw.get_data()).any():
-        fill = dict(limit_direction="both")
-        raw.apply_function(
-            lambda signal: pd.Series(signal).interpolate(**fill).fillna(0.0).to_numpy(),
-            picks="all",
-            verbose="error",
-        )
+    raw.apply_function(_interpolated, picks="all", verbose="error")
     return preparation.filter_and_resample(raw, mains=50.0)
+
+
+def _interpolated(signal: np.ndarray) -> np.ndarray:
+    """Interpolate missing samples; a signal without any sample becomes zero."""
+    return pd.Series(signal).interpolate(limit_direction="both").fillna(0.0).to_numpy()
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:

@@ -73,7 +73,6 @@ RULES = dict(
     contrast=checks.choice("movements", "rest"),
     tmin=SECONDS,
     tmax=SECONDS,
-    sfreq=checks.positive(),
     reference=checks.choice("average", "picks", None),
 )
 

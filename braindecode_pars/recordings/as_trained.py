@@ -126,8 +126,7 @@ def preprocessed_signals(
             preparation.apply_steps(channel, filters)
             (signal,) = channel.get_data()
             del channel  # before the next channel is read
-        scale = preprocessing.scale or 1.0
-        np.multiply(signal, scale, out=preprocessed, casting="same_kind")
+        preprocessed[:] = signal * (preprocessing.scale or 1.0)
         del signal
     return signals
 

@@ -327,12 +327,8 @@ def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     segments = continuous_segments(raw)
     if segments == [(0, raw.n_times)]:
         return [raw]
-    return [  # raw.copy().crop() would copy the whole recording for each segment
-        mne.io.RawArray(
-            raw.get_data(start=start, stop=stop),
-            raw.info.copy(),
-            raw.first_samp + start,
-            verbose="error",
-        )
-        for start, stop in segments
-    ]
+    pieces = []
+    for start, stop in segments:  # raw.copy().crop() would copy the whole recording
+        signals = raw.get_data(start=start, stop=stop)
+        pieces.append(mne.io.RawArray(signals, raw.info, raw.first_samp + start, verbose="error"))
+    return pieces

@@ -489,23 +489,17 @@ def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str,
     """Return the value of each subject in a column of a table; empty cells are ignored.
 
     The keys are subjects as converted by :func:`subject_key`.
-    """
-    name = "participant_id" if "participant_id" in table else "subject"
-    tables.check_table(table, where, (name, column))
-    table = table.dropna(subset=[column])
-    return by_subject(zip(table[name], table[column], strict=True), where)
-
-
-def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
-    """Convert pairs of subject and value to a dict; subjects are converted by :func:`subject_key`.
 
     Raises
     ------
     ValueError
         If a subject has two different values.
     """
+    name = "participant_id" if "participant_id" in table else "subject"
+    tables.check_table(table, where, (name, column))
+    table = table.dropna(subset=[column])
     values: dict[str, str] = {}
-    for subject, value in pairs:
+    for subject, value in zip(table[name], table[column], strict=True):
         if (first := values.setdefault(subject_key(subject), value)) != value:
             raise ValueError(
                 f"{where} contains two different values for subject {subject}: {first!r} and "
