@@ -256,8 +256,7 @@ def event_windows(
     first, counts = first[keep].astype(int), (n_samples[keep] // length).astype(int)
     numbers = np.concatenate([np.arange(n) for n in counts], dtype=int) if len(counts) else counts
     starts = np.repeat(first, counts) + numbers * length
-    labels = np.repeat(annotations.description[keep], counts)
-    targets = np.array([mapping[label] for label in labels])
+    targets = np.repeat([mapping[label] for label in annotations.description[keep]], counts)
     windows = _good_windows(raw, numbers, starts, length, targets)
     return None if windows is None else name_classes(windows, mapping)
 

@@ -389,9 +389,8 @@ def _table_of_excluded_items(
     cells = []
     for (what, why), part in frame.groupby(["what", "why"], sort=False):
         of = n_recordings if what == "recordings" else part["of"].sum()
-        cells.append(
-            (f"{part['number'].sum()} of {of} {what}", why, checks.format_list([*part["file"]], 3))
-        )
+        number = f"{part['number'].sum()} of {of} {what}"
+        cells.append((number, why, checks.format_list([*part["file"]], 3)))
     return f"\nExcluded:{table_text(cells)}" if cells else ""
 
 
