@@ -102,12 +102,12 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         Number of steps per epoch. Default: one pass over the data; without --epochs, at most 250
         steps.
     batch_size : N
-        Number of crops per step, summed over all processes.
+        Number of crops per training step, summed over all processes.
     micro_batch_size : N
         Number of crops per forward pass. Smaller values require less memory. Default: batch size /
         number of processes.
     lr : X
-        Learning rate of the optimizer AdamW after the warm-up.
+        Highest learning rate of the optimizer AdamW, which is reached at the end of the warm-up.
     weight_decay : X
         Weight decay of the weights of linear layers.
     warmup : X
@@ -164,12 +164,12 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     label_column
         Column of the table in --labels that contains the labels.
     classes
-        Label to use as a class. To rename the class, add its name, as in 'Sleep stage W=W'. May be
-        repeated. Default: all labels. In the bundled dataset sleep, windows with labels that you do
-        not pass remain as unlabeled windows.
+        Label to use as a class. To rename the class, add its new name, as in 'Sleep stage W=W'. May
+        be repeated. Default: all labels. Windows with other labels are not used; in the bundled
+        dataset sleep, they remain as unlabeled windows.
     subject
-        Regular expression whose group matches the subject in the path of a file. The default is
-        described in braindecode-pars store --help.
+        Regular expression whose group matches the subject in the path of a file, such as
+        'S(\\d+)R'. Default: as described in braindecode-pars store --help.
     window_seconds
         Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
         the same duration and this duration is shorter than 30 s.
@@ -185,8 +185,8 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     mains
         Line frequency in Hz, which a notch filter removes. Default: 60.
     reference
-        New reference: average (average reference over the selected channels). Default: reference
-        as recorded.
+        New reference. The only supported value is average: the average of the selected channels.
+        Default: reference as recorded.
     channels
         EEG channel to select. May be repeated. Default: all scalp electrodes that all recordings
         contain.
@@ -232,12 +232,12 @@ def study(
 ) -> None:
     """Study whether pretraining improves classification of your recordings, and write a report.
 
-    The command checks the data and prints a plan. It then trains methods on the labels of a few
-    subjects and scores them on held-out subjects: linear classifiers on encoders after pretraining
-    and after sham pretraining (the same training, but each window gets the targets of another
-    window, so that there is nothing to learn), and baselines. At the end, it recommends a method,
-    and saves a model of this method that was trained on all labeled subjects. The report is updated
-    during the study. To resume an interrupted study, run the same command.
+    The command checks the data and prints a plan. It then trains classifiers on the labels of a few
+    subjects, and scores these classifiers on held-out subjects. It compares a pretrained encoder
+    with an encoder after sham pretraining (the same training, but each window gets the targets of
+    another window, so that there is nothing to learn), and with baselines. At the end, it
+    recommends a method, and saves a model of this method that was trained on all labeled subjects.
+    The report is updated during the study. To resume an interrupted study, run the same command.
 
     Options
     -------
@@ -262,7 +262,9 @@ def study(
         Methods to run: the name of a method, or one of the groups primary (pretraining, sham
         pretraining and random encoder), baselines, tasks (further pretext tasks), bundled (encoders
         pretrained on other data), ensemble (feature ensemble), networks (fine-tuning and training
-        from scratch), controls (control analyses) and published. May be repeated.
+        from scratch), controls (control analyses) and published (published networks). May be
+        repeated. Default: all groups, except published without --thorough; with --quick, primary
+        and baselines.
     without : NAME
         Method, or group of methods as in --only, to exclude. May be repeated.
     n_train_subjects : N
@@ -272,12 +274,12 @@ def study(
         Number of draws (random selections of labeled subjects) in each fold. Must be even. Default:
         12.
     minutes : N
-        Maximum duration of each pretraining in minutes. Default: 8; with --quick 5, with --thorough
-        60.
+        Maximum number of minutes for which each encoder is pretrained. Default: 8; with --quick 5,
+        with --thorough 60.
     in_spite_of : NAME
-        Pass the word confounds to continue even if the data check finds that classes are confounded
-        with the site, corpus, channels, reference or sampling rate of the recordings. Without this
-        option, the study stops in this case.
+        Finding of the data check that should not stop the study. The only supported name is
+        confounds: the classes are confounded with the site, corpus, channels, reference or sampling
+        rate of the recordings. Default: such a finding stops the study.
     plan_only
         Check the data and print the plan, without running the study.
     """
@@ -347,8 +349,8 @@ def store(
         EEG channel to store. Recordings may lack this channel. May be repeated. Default: all EEG
         channels.
     reference : NAME
-        New reference: average (average reference over the stored channels). Default: reference as
-        recorded.
+        New reference. The only supported value is average: the average of the stored channels.
+        Default: reference as recorded.
     subject : PATTERN
         Regular expression whose group matches the subject in the path of a file below SOURCE, such
         as 'S(\\d+)R'. Default: subjects are recognized in names as in BIDS, in the corpora of
@@ -459,9 +461,9 @@ def fit(
 ) -> None:
     """Train a classifier on labeled recordings and save it for braindecode-pars predict.
 
-    There are three ways. By default, a network is pretrained on the recordings without their labels
-    and then fine-tuned on the labels. With --encoder, a pretrained encoder is fine-tuned. With
-    --few-labels, an ensemble of linear classifiers is trained instead of a network.
+    By default, a network is pretrained on the recordings without their labels, and then fine-tuned
+    with the labels. With --encoder, an encoder that was pretrained on other data is fine-tuned.
+    With --few-labels, an ensemble of linear classifiers is trained instead of a network.
 
     Options
     -------
@@ -633,7 +635,7 @@ def reproduce(
     out
         Folder for the scores (scores.csv) and the encoders.
     epochs
-        Number of epochs of each pretraining.
+        Number of epochs for which each encoder is pretrained.
     seeds
         Number of repetitions, with the random seeds 0, 1, ...
     settings : KEY=VALUE
@@ -663,7 +665,7 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
         encoders, the analysis is computed on a bundled dataset.
     """
     if audit and name is None:
-        raise typer.BadParameter("--audit requires the name or folder of an encoder.")
+        raise typer.BadParameter("--audit requires the name or folder of an encoder. Pass NAME.")
     from braindecode_pars.cli import describing
 
     if name is None:

@@ -161,7 +161,7 @@ def show_plan(
         "duration (hours)": run_plan.hours,
     }
     print_frame(pd.DataFrame(facts.items()), header=False)
-    show("No run was started. The duration is correct if loading data is faster than training.")
+    show("No run was started. The estimate assumes that loading data is faster than training.")
 
 
 def show_encoders() -> None:
@@ -250,6 +250,16 @@ def show_audit(name: str) -> None:
 
 
 def recordings_text(title: str, audit: pd.DataFrame, seconds: float) -> str:
-    """Return a line that describes the data of a probing analysis, with numbers of windows."""
+    """Return a line that describes the data of a probing analysis, with numbers of windows.
+
+    Parameters
+    ----------
+    title : str
+        Name of the dataset.
+    audit : DataFrame
+        Probing analysis, whose ``attrs`` contain the numbers of subjects, signals and windows.
+    seconds : float
+        Length of a window in seconds.
+    """
     numbers = "{n_subjects} subjects, {n_signals} signals from {n_windows} windows"
     return f"{title}: {numbers.format(**audit.attrs)} of {seconds:g} s"

@@ -48,10 +48,12 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - ``"sleep"`` or ``"mental_arithmetic"`` for a bundled sample dataset, or ``"simulated"``
           for simulated sleep EEG;
         - Python file with a function ``load`` that returns labeled windows;
-        - any other name, as a title for the folder of recordings or the signal store in ``path``.
+        - any other name, which becomes the title of the dataset, with the folder of recordings or
+          the signal store as ``path``.
     path : str | path | None
-        Folder or store to read. If the source is a Python file, ``path`` is passed to its function
-        ``load`` as the first argument.
+        Folder of a corpus, folder of recordings or signal store. None if ``source`` is itself a
+        folder or store, or a bundled or simulated dataset. For a Python file, ``path`` is optional:
+        it is passed to the function ``load`` of the file as the first argument.
     **settings
         Further arguments of the function that loads the source, such as ``window_seconds``, or
         ``classes`` of :func:`sleep`. For a store, ``subjects`` is the list of subjects to load.
@@ -78,6 +80,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 
     Examples
     --------
+    The sample dataset contains two minutes of each of 24 subjects, which are 96 windows of 30 s:
+
     >>> from braindecode_pars import datasets
     >>> len(datasets.load("mental_arithmetic", window_seconds=30))
     96
@@ -124,12 +128,23 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 
 
 def load_store(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
-    """Load the labeled windows of a store."""
+    """Load the labeled windows of a signal store, of all subjects or of selected subjects.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the store.
+    subjects : iterable | None
+        Subjects to load. If None, load all subjects.
+    """
     return names.lazy("datasets.SignalStore").open(path).select(subjects).labeled_windows()
 
 
 def recipe_of(source: str) -> str:
-    """Return the recipe name of a store with a single corpus, or any other source unchanged."""
+    """Return the name of the corpus in a store with a single public corpus.
+
+    All other sources are returned unchanged.
+    """
     if not names.lazy("datasets.is_store")(source):
         return source
     store = names.lazy("datasets.SignalStore").open(source, verbose=0)

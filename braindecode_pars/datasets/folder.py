@@ -124,10 +124,10 @@ def load(
     unused inputs and signals that are not EEG are excluded and listed in a table. If most channels
     do not have names of electrodes, all EEG channels shared by the recordings are used.
 
-    A few recordings with a different montage do not reduce the shared channels: if at most a
-    quarter of the recordings contain fewer than half of the usual channels (channels of at least
-    half of the recordings), the channels are selected without these recordings. Each of these
-    recordings that lacks a selected channel then raises an error, or is skipped with
+    A few recordings with a different montage do not reduce the selection: a recording is ignored in
+    the selection if it contains fewer than half of the usual channels, which are the channels of at
+    least half of the recordings. If more than a quarter of the recordings would be ignored, none
+    are. An ignored recording that lacks a selected channel raises an error, or is skipped with
     ``on_error="warn"``.
 
     Parameters
@@ -170,10 +170,10 @@ def load(
     label_column : str
         Column of the table that contains the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
-        Only for labels in a table or in file names: list of the labels to use, in the order of the
-        targets 0, 1, ...; or dict with the class name of each label to use, such as ``{"1": "rest",
-        "2": "arithmetic"}``. If None, use all labels in alphabetical order, or sorted by value if
-        all labels are numbers.
+        Labels to use, and their classes. Pass this argument only if the labels are in a table or in
+        file names. A list contains the labels to use, in the order of the targets 0, 1, .... A dict
+        maps each label to use to a class name, such as ``{"1": "rest", "2": "arithmetic"}``. If
+        None, use all labels in alphabetical order, or sorted by value if all labels are numbers.
     subject : callable | str | None
         Function that receives the path of a file relative to the folder and returns the subject; or
         a regular expression that is searched for in this path and whose only group matches the

@@ -216,16 +216,17 @@ def cut(
         "rest": rest (target 0) vs. any imagined movement (target 1); rest windows are from the
         periods between two trials.
     tmin, tmax : float
-        Start and stop of the window of a trial, in seconds after the cue. Trials and rest periods
-        that are shorter than ``tmax`` are excluded. Most trials last 4.1 seconds.
+        Start and stop of the window of a trial, in seconds after the cue, or of a rest window, in
+        seconds after the start of the rest period. Trials and rest periods that are shorter than
+        ``tmax`` are excluded. Most trials last 4.1 seconds.
     **preparation
         Arguments of :func:`prepare`.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------

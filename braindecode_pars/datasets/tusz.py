@@ -152,8 +152,8 @@ def cut(
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------
@@ -206,6 +206,8 @@ def read_seizures(file: Path) -> np.ndarray:
 
     Examples
     --------
+    A file with one segment of background and one seizure:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.datasets.tusz import read_seizures

@@ -153,8 +153,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------
@@ -246,6 +246,8 @@ def sleep(
 
     Examples
     --------
+    Windows of 30 s at 128 Hz contain 3840 samples:
+
     >>> from braindecode_pars import as_sklearn, datasets
     >>> windows = datasets.sleep()
     >>> X, y, groups = as_sklearn(windows)

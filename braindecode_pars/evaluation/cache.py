@@ -35,15 +35,16 @@ _FORMAT = {"format": "braindecode_pars scores", "version": 4}
 class FoldStore:
     """Folder of results, with one JSON file for each finished fold in the subfolder ``cache``.
 
-    Each file is first written under a temporary name and then renamed, so that no file is
-    incomplete. Each file contains a checksum of its content. Several processes may use the folder
-    at the same time. To run all folds again, delete ``cache``.
+    A fold is one fit with its training and test windows. Each file is first written under a
+    temporary name and then renamed, so that no file is incomplete. Each file contains a checksum of
+    its content. Several processes may use the folder at the same time. To run all folds again,
+    delete ``cache``.
 
     Attributes
     ----------
     folder : ResultsFolder
         Folder of results. Its settings contain the descriptions of datasets and methods from
-        :func:`settings_of`. If a method cannot be described, its folds and encoders are not saved.
+        :func:`settings_of`. Folds and encoders of a method without a description are not saved.
     """
 
     folder: ResultsFolder
@@ -105,14 +106,15 @@ class FoldStore:
         return result if result.get("key") == files.as_read(fold.key) else None
 
     def save(self, fold: Fold, result: Mapping[str, Any]) -> None:
-        """Save the result of a fold, unless its method has no description."""
+        """Save the result of a fold. Nothing is saved for a method without a description."""
         if (file := self.file_of(fold)) is not None:
             self.folder.put(file, result)
 
     def file_of(self, fold: Fold) -> str | None:
-        """Return the file of a fold, whose name contains a digest of the data and settings.
+        """Return the path of the file of a fold, relative to the folder of results.
 
-        Returns None for a method without a description.
+        The file name contains a digest (short hash) of the data and settings. Returns None for a
+        method without a description.
         """
         content = self._digest_of(fold, fold.train, fold.test, fold.valid, fold.pretrain)
         if content is None:
@@ -123,9 +125,10 @@ class FoldStore:
         return f"cache/{name}_{digest(fold.key, content)}.json"
 
     def encoder_of(self, fold: Fold) -> Path | None:
-        """Return the folder of a shared encoder, whose name contains a digest of data and settings.
+        """Return the folder of the pretrained encoder that a fold shares with other folds.
 
-        Returns None for a method without a description.
+        The name of the folder contains a digest (short hash) of the data and settings. Returns None
+        for a method without a description.
         """
         if (content := self._digest_of(fold, fold.pretrain)) is None:
             return None
@@ -145,7 +148,7 @@ NO_STORE = FoldStore(ResultsFolder(Path(), "no evaluation", {"methods": {}}))
 
 
 def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[str, Any]:
-    """Describe the protocol, the datasets and the methods of folds.
+    """Describe the protocol, datasets and methods of folds, to detect changes between two calls.
 
     Returns
     -------
@@ -156,7 +159,8 @@ def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[st
     Warns
     -----
     UserWarning
-        If a method has no description, so that its folds are not saved.
+        If a method cannot be described, for example because a parameter is a lambda. Its folds are
+        then not saved.
     """
     methods, reasons = {}, []
     for name, estimator in {fold.method: fold.estimator for fold in folds}.items():
@@ -191,13 +195,14 @@ _MODULE_ATTRIBUTES = vars(torch.nn.Module()).keys() - {"_parameters", "_buffers"
 
 
 def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
-    """Describe all properties of an estimator that affect its predictions.
+    """Describe all properties of an estimator that affect its predictions, to detect changes.
 
     Returns
     -------
     dict
-        Class and parameters, also of nested estimators; digests of other objects and of fitted
-        attributes; and the versions of packages. The values can be saved as JSON.
+        Class and parameters, also of nested estimators; digests (short hashes) of fitted attributes
+        and of parameters that cannot be saved as JSON; and the versions of packages. The values can
+        be saved as JSON.
 
     Raises
     ------
@@ -216,10 +221,10 @@ def versions() -> dict[str, str]:
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
-    """Describe all samples, labels, subjects, channels and descriptions of a dataset.
+    """Describe samples, labels, subjects, channels and recordings of a dataset, to detect changes.
 
-    The description changes with every bit of every sample. Filtering on another machine can change
-    the last digits of samples, and thus the description.
+    The description changes if any bit of any sample changes. For example, filtering on another
+    machine can change the last digits of samples, and thus the description.
 
     Returns
     -------
@@ -297,7 +302,7 @@ def _described_object(value: Any) -> Any:
     except Exception as error:  # pickling can raise any exception
         raise ValueError(f"{name} cannot be pickled") from error
     if len(checksums) > 1:  # for example, an object with a torch tensor
-        raise ValueError(f"a copy of {name} differs from the original")
+        raise ValueError(f"{name} changes when it is copied")
     return f"{name} {checksums.pop()}"
 
 
@@ -336,12 +341,12 @@ def _saved_encoder(encoder: str | Path) -> str:
 
 
 def digest(*parts: Any) -> str:
-    """Return a digest of 12 hexadecimal digits, which changes with the text of any part."""
+    """Return a short hash of 12 hexadecimal digits, which changes with the text of any part."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def digest_array(array: np.ndarray | torch.Tensor) -> str:
-    """Return type, shape and digest of an array, which change with every bit of the content."""
+    """Return dtype, shape and a short hash of an array; the hash changes with every bit."""
     if isinstance(array, torch.Tensor):
         # Convert to bytes, because NumPy has no bfloat16.
         content = array.detach().cpu().to_dense().contiguous().reshape(-1).view(torch.uint8)

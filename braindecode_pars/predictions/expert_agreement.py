@@ -117,6 +117,9 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
     Examples
     --------
+    The expert scored the second window as N2, which the model cannot predict, so that this window
+    counts as an error:
+
     >>> import mne
     >>> import pandas as pd
     >>> from braindecode_pars.predictions import agreement
@@ -218,7 +221,7 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per sleep statistic. The columns are the columns of ``statistics["limits"]`` in
+        One row per sleep statistic, with the same columns as ``statistics["limits"]`` in
         :func:`~braindecode_pars.predictions.agreement`.
 
     References
@@ -228,11 +231,13 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
+    Differences in total sleep time (TST) of three nights, in minutes:
+
     >>> import pandas as pd
     >>> from braindecode_pars.predictions.expert_agreement import limits_of_agreement
     >>> limits = limits_of_agreement(pd.DataFrame([[10.0, 20.0, 30.0]], index=["TST"]))
-    >>> limits.loc["TST", ["bias", "lower_limit", "upper_limit"]].tolist()
-    [20.0, 0.3999999999999986, 39.6]
+    >>> limits.loc["TST", ["bias", "lower_limit", "upper_limit"]].round(1).tolist()
+    [20.0, 0.4, 39.6]
     """
     n = differences.count(axis=1)
     usable = differences.where(n >= MIN_NIGHTS, axis=0)

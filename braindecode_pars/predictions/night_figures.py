@@ -60,8 +60,8 @@ def hypnogram(
 
     Examples
     --------
-    Simulated stages of one recording, and predictions that are replaced with N2 in a tenth of the
-    windows:
+    Simulated stages of one recording. The predictions are the true stages, except in a tenth of the
+    windows, in which N2 is predicted:
 
     .. plot::
         :include-source:
@@ -130,7 +130,8 @@ def hypnodensity(
     -------
     ndarray of Axes, shape (2,)
         Upper axes with the predicted class of each window, and lower axes with the probabilities.
-        If ``label`` is missing or is not one of the classes, the most probable class is drawn.
+        If the label of a window is missing or is not one of the classes, the most probable class is
+        drawn.
 
     Raises
     ------
@@ -315,6 +316,8 @@ def night_page(
 
     Examples
     --------
+    The text that the page shows for the second window:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd

@@ -59,7 +59,7 @@ class Recording:
         return in_corpus(self.description.get("corpus"), self.subject)
 
     def described(self, **entries: Any) -> Self:
-        """Return the recording with further entries in the description."""
+        """Return a copy of the recording with additional entries in the description."""
         return replace(self, description={**self.description, **entries})
 
 
@@ -234,13 +234,13 @@ def read_corpus(
         empty if the targets have no names. See
         :func:`~braindecode_pars.recordings.cutting.name_classes`.
     expected : collection of str | None
-        Classes that must have at least one window. If a collection is passed, even an empty one,
-        every subject must have at least one window, too. Pass a collection for datasets whose
-        labels or window length are chosen by the user. If None, classes and subjects without
+        Classes that must have at least one window. If this is not None, every subject must also
+        have at least one window, even if the collection is empty. Pass a collection for datasets
+        whose labels or window length are chosen by the user. If None, classes and subjects without
         windows are accepted, as in a corpus that contains short recordings.
     left_out : mapping of Path to str | None
-        Files that were excluded before this function was called, and the reason for each. They are
-        not read, but listed in the table of excluded items.
+        Files that were excluded before this function was called, and the reason for each. These
+        files are not read, but are listed in the table of excluded items.
     n_jobs : int
         Number of processes, as in joblib.
     on_error : "raise" | "warn"
@@ -395,7 +395,13 @@ def _table_of_excluded_items(
 
 
 def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
-    """Format the rows of a table as indented lines, with at most twelve lines."""
+    """Format the rows of a table as indented lines; only the first twelve rows are shown.
+
+    Parameters
+    ----------
+    cells : sequence of (str, str, str)
+        The three cells of each row.
+    """
     shown = cells[:_MAX_LINES]
     first, second = (max((len(cell[i]) for cell in shown), default=0) for i in (0, 1))
     lines = [f"{a:{first}}  {b:{second}}  {c}" for a, b, c in shown]
@@ -488,6 +494,15 @@ def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str,
     """Return the value of each subject in a column of a table; empty cells are ignored.
 
     The keys are subjects as converted by :func:`subject_key`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table with the column ``participant_id`` or ``subject``, and one or more rows per subject.
+    column : str
+        Column that contains the values.
+    where : str
+        Name of the table in error messages.
 
     Raises
     ------

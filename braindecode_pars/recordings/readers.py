@@ -38,7 +38,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         Path of a file with the extension ``.edf``, ``.bdf`` or ``.hea``, or with an extension that
         :func:`mne.io.read_raw` supports, such as ``.fif``.
     preload : bool
-        Whether to read the signals. If False, the signals of a WFDB record are zeros.
+        Whether to read the signals. If False, they are read from the file on access, except for
+        WFDB records, whose signals are then zeros.
 
     Returns
     -------
@@ -48,8 +49,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated. If no EEG signal of an EDF, BDF or WFDB file
-        has a known unit of voltage.
+        If the file is missing, damaged or truncated. If the file is an EDF, BDF or WFDB file, and
+        none of its EEG signals has a known unit of voltage.
 
     Examples
     --------
@@ -114,6 +115,8 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
 
     Examples
     --------
+    The file contains only a part of a header:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.readers import read_edf
@@ -168,6 +171,11 @@ def annotations_in(file: Path) -> mne.Annotations:
     """Read all annotations of a file, including annotations outside the recording.
 
     MNE removes or shortens annotations outside the recording when it reads the signals.
+
+    Returns
+    -------
+    Annotations
+        All annotations of the file.
 
     Raises
     ------
@@ -323,6 +331,8 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
 
     Examples
     --------
+    The signal ``flow`` has no unit of voltage (NU: no unit), so it is not read:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
@@ -467,6 +477,8 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
 
     Examples
     --------
+    The BIDS table marks C4 as bad:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> import mne
@@ -500,13 +512,13 @@ def _read_tables(
 
 
 def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
-    """Open a recording from a Raw object or a file, with its BIDS tables, and return its name.
+    """Return a recording, which is passed as a Raw object or as a file, and its name.
 
     Parameters
     ----------
     raw : Raw | path
-        Continuous recording, or a file to read. A Raw is returned unchanged; its BIDS tables are
-        not applied.
+        Continuous recording, or a file to read. A file is read with its BIDS tables, as in
+        :func:`read_with_tables`. A Raw is returned unchanged; its BIDS tables are not applied.
 
     Returns
     -------

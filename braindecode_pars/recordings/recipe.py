@@ -76,8 +76,8 @@ class Recipe:
 
     Examples
     --------
-    For pretraining, subject 2 is excluded, and so is subject 100 of the test split. Subject 3 has
-    no recording:
+    The list for pretraining excludes subject 2, as requested, and subject 100, because it is in the
+    test split. Subject 3 has no recording. The list of labeled recordings contains all subjects:
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -153,10 +153,10 @@ class Recipe:
         TypeError
             If a setting is unknown, or if ``exclude`` is a path instead of a list.
         ValueError
-            If a recording is damaged, or a channel or labels are missing (the message contains the
-            file name). If a setting is invalid. If the labels of a requested subject are not
-            published. If all subjects are excluded. If ``exclude`` contains a folder, but the
-            corpus shares no subjects with other corpora.
+            If ``on_error`` is "raise", and a recording is damaged, or a channel or labels are
+            missing; the message contains the file name. If a setting is invalid. If the labels of a
+            requested subject are not published. If all subjects are excluded. If ``exclude``
+            contains a folder, but the corpus shares no subjects with other corpora.
 
         Warns
         -----
@@ -450,7 +450,7 @@ class ContinuousCorpus:
 
     @property
     def excluded_subjects(self) -> list:
-        """Subjects of validation, test and excluded recordings, with one entry per recording."""
+        """Subjects of the recordings in ``held_out`` and ``excluded``, one entry per recording."""
         return [recording.corpus_subject for recording in (*self.held_out, *self.excluded)]
 
     @property
@@ -471,6 +471,13 @@ def folders_and_lists(
 ) -> tuple[list[str | PathLike], list[list]]:
     """Separate the entries of ``exclude`` into folders of other corpora and lists of subjects.
 
+    Returns
+    -------
+    folders : list of path
+        The folders in ``exclude``.
+    lists : list of list
+        The lists of subjects in ``exclude``.
+
     Raises
     ------
     TypeError
@@ -488,7 +495,7 @@ def folders_and_lists(
 def separate_subjects(
     recordings: Sequence[Recording], subjects: Iterable
 ) -> tuple[list[Recording], list[Recording]]:
-    """Return two lists: recordings of subjects not in ``subjects``, and all other recordings."""
+    """Return two lists: recordings of subjects not in ``subjects``, and of ``subjects``."""
     keys = SubjectKeys(subjects)
     included = [recording for recording in recordings if recording.corpus_subject not in keys]
     return included, [recording for recording in recordings if recording.corpus_subject in keys]
@@ -504,11 +511,10 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 
 
 def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Exclude a subject that is excluded from one corpus from all other corpora of the store.
+    """Apply the exclusions of each corpus of a store to all corpora of the store.
 
-    For example, the test subjects of TUAB are excluded from TUAB. TUEG also contains recordings of
-    these subjects, which would otherwise be used for pretraining. The number of excluded recordings
-    is logged.
+    For example, TUAB excludes its test subjects. TUEG also contains recordings of these subjects,
+    which would otherwise be used for pretraining. The number of excluded recordings is logged.
 
     Parameters
     ----------

@@ -40,6 +40,18 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     in the name of the recording. The nearest folder with such a table takes precedence; within a
     folder, the table with the most entities.
 
+    Parameters
+    ----------
+    recording : Path
+        The recording.
+    suffix : str
+        Kind of the table, such as "events" or "channels".
+
+    Returns
+    -------
+    Path | None
+        Path of the table. None if there is none.
+
     Raises
     ------
     ValueError
@@ -152,6 +164,13 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
 def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
     """Return a table with column names in lower case, and without empty columns that have no name.
 
+    Parameters
+    ----------
+    table : DataFrame
+        Table as read or as passed by the user.
+    where : Any
+        Name of the table in error messages.
+
     Raises
     ------
     ValueError
@@ -228,10 +247,19 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
-    """Read the events of a BIDS table as annotations.
+    """Read the events of a BIDS table as annotations, described by the column ``trial_type``.
 
-    If ``marks_only`` is True, only gaps and bad segments are returned. Onsets are in seconds
-    relative to the first sample.
+    Parameters
+    ----------
+    table : Path
+        BIDS table ``_events.tsv``.
+    marks_only : bool
+        Whether to return only gaps and bad segments. If False, all events are returned.
+
+    Returns
+    -------
+    Annotations
+        Annotations with onsets in seconds relative to the first sample.
     """
     events = read_table(table, table.parent)
     if marks_only and "onset" not in events:

@@ -108,7 +108,7 @@ class StoredForm:
         if not names:
             requested = "" if self.channels is None else f" of {', '.join(self.channels)}"
             raise ValueError(
-                f"no EEG channel{requested} is available and not marked as bad. Channels of the "
+                f"every EEG channel{requested} is missing or marked as bad. Channels of the "
                 f"recording: {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
@@ -146,7 +146,10 @@ class StoredForm:
 
 
 class SkippedError(ValueError):
-    """Error for a recording that is always skipped, even with ``on_error="raise"``."""
+    """Error for a recording that is skipped even with ``on_error="raise"``.
+
+    For example, a recording with NaN samples is always skipped.
+    """
 
 
 #: Largest stored int16 number. -32768 is not used, so that the range is symmetric around 0.
@@ -335,7 +338,14 @@ class Source:
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
-        """Return the recording and its labeled windows, if any. A file is read.
+        """Return the recording, after reading it if it is a file, and its labeled windows.
+
+        Returns
+        -------
+        raw : Raw
+            Continuous recording.
+        labels : DataFrame | None
+            Labeled windows, as returned by :func:`~.index.label_rows`. None if there are none.
 
         Raises
         ------
@@ -369,8 +379,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Returns
     -------
     list of Source
-        Recordings in the order of the dataset or of their paths. Recordings that are known to be
-        unreadable are included, with the reason.
+        Recordings in the order of the dataset, or sorted by path. Recordings that are known to be
+        unreadable are included; their attribute ``problem`` contains the reason.
 
     Raises
     ------

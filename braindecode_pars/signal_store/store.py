@@ -74,10 +74,13 @@ class SignalStore:
         pretraining run. Empty if no proportions were specified; a pretraining run then uses each
         window once per pass over the data.
     skipped : dict of str to str
-        Recordings skipped when the store was created. Maps the name of each to the reason.
+        Maps the name of each recording that was skipped when the store was created to the reason.
 
     Examples
     --------
+    Two recordings with three channels each are six signals. The batch contains one crop of each of
+    the signals 0 and 1, and two crops of signal 5:
+
     >>> import tempfile
     >>> import numpy as np
     >>> from braindecode_pars import datasets
@@ -156,10 +159,10 @@ class SignalStore:
             :meth:`labeled_windows`.
 
             The recordings of a ContinuousCorpus are read and preprocessed by the recipe of the
-            corpus (the module that reads this corpus, such as ``datasets.tueg``), so the arguments
-            from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
-            holds out for validation and test are also excluded from the other corpora. The number
-            of excluded recordings is logged.
+            corpus (the module that reads this corpus, such as ``datasets.tueg``), so ``sfreq``,
+            ``low``, ``high``, ``mains``, ``channels``, ``reference`` and ``subject`` must be
+            omitted. Subjects that one corpus excludes or holds out for validation and test are also
+            excluded from the other corpora. The number of excluded recordings is logged.
 
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
@@ -493,8 +496,8 @@ class SignalStore:
         Raises
         ------
         ValueError
-            If a subject is not in the store. If no recording remains. If subjects are excluded, but
-            the subject of a remaining recording is unknown and may be one of them.
+            If a subject is not in the store. If no recording remains. If ``exclude`` is passed, but
+            the subject of a remaining recording is unknown, so that it may be an excluded subject.
         """
         recordings = list(self._recordings)
         if subjects is not None:
@@ -612,12 +615,12 @@ class SignalStore:
 
     @property
     def n_labeled_windows(self) -> int:
-        """Number of windows in ``windows.csv``, including windows that are not in this view."""
+        """Number of windows in ``windows.csv``, including windows of subjects not in this view."""
         return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Class names of the targets 0, 1, ..., if a recipe created the labels; otherwise empty."""
+        """Class names of the targets 0, 1, ... in a store of public corpora; otherwise empty."""
         corpora = self._index.settings.get("corpora", {}).values()
         return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
 
@@ -644,6 +647,8 @@ class SignalStore:
 
         Examples
         --------
+        The store contains the same windows and labels as the dataset:
+
         >>> import tempfile
         >>> from braindecode_pars import datasets
         >>> from braindecode_pars.signal_store import SignalStore
