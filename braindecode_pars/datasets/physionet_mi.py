@@ -61,11 +61,9 @@ TARGETS = {
 #: Targets of the events with ``contrast="rest"``.
 REST_OR_IMAGERY = {"T0": 0, "T1": 1, "T2": 1}
 RUNS = tuple(sorted(TARGETS))
-SECONDS = checks.number("of at least 0", lambda value: value >= 0)
 RULES = dict(
     contrast=checks.choice("movements", "rest"),
-    tmin=SECONDS,
-    tmax=SECONDS,
+    **dict.fromkeys(("tmin", "tmax"), checks.number("of at least 0", lambda value: value >= 0)),
     reference=checks.choice("average", "picks", None),
 )
 

@@ -200,15 +200,10 @@ def _good_windows(
     targets: np.ndarray | Sequence[int] | int,
 ) -> EEGWindowsDataset | None:
     """Return the windows outside gaps and bad segments; None if there are none."""
-    metadata = pd.DataFrame(
-        {
-            "i_window_in_trial": numbers,
-            "i_start_in_trial": starts,
-            "i_stop_in_trial": starts + length,
-            "target": targets,
-        }
-    )
-    good = are_good(raw, starts, starts + length)
+    stops = starts + length
+    columns = dict(i_window_in_trial=numbers, i_start_in_trial=starts, i_stop_in_trial=stops)
+    metadata = pd.DataFrame(dict(columns, target=targets))
+    good = are_good(raw, starts, stops)
     reason = 'overlapping a gap or an annotation that begins with "BAD"'
     record_excluded("windows", reason, np.sum(~good), len(good), is_requested=True)
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None

@@ -209,8 +209,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     low, high = signals.min(axis=1), signals.max(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
-    if bad.any():
-        names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
+    if names := [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]:
         raise SkippedError(
             f"it contains NaN or infinite samples (channels: {checks.format_list(names, 5)})."
         )

@@ -355,16 +355,15 @@ class SignalStore:
         - ``corpus``: name of the corpus, or None.
         - ``split``: split of the corpus, such as "train", or None.
         """
-        rows = self._recordings
         columns = dict(
-            name=[recording.name for recording in rows],
-            subject=[recording.subject for recording in rows],
-            ch_names=[recording.ch_names for recording in rows],
-            n_times=[recording.n_times for recording in rows],
+            name=[recording.name for recording in self._recordings],
+            subject=[recording.subject for recording in self._recordings],
+            ch_names=[recording.ch_names for recording in self._recordings],
+            n_times=[recording.n_times for recording in self._recordings],
             first_signal=self._first_signal,
-            n_clipped=[sum(recording.clipped.values()) for recording in rows],
-            corpus=[recording.corpus for recording in rows],
-            split=[recording.split for recording in rows],
+            n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
+            corpus=[recording.corpus for recording in self._recordings],
+            split=[recording.split for recording in self._recordings],
         )
         texts = ("subject", "corpus", "split")
         columns |= {name: pd.Series(columns[name], dtype=object) for name in texts}

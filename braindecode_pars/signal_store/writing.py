@@ -321,8 +321,7 @@ def _store(
     if index.recordings:
         _warn_of_channels(index, preparation)
     if skipped:
-        n_recordings = len(stored_pieces) + len(skipped)
-        values = dict(n_recordings=n_recordings, reasons=skipped)
+        values = dict(n_recordings=len(stored_pieces) + len(skipped), reasons=skipped)
         findings.warn(Finding("skipped_recordings", values))
     if not index.recordings:
         raise ValueError(
