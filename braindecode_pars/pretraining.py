@@ -125,8 +125,8 @@ def pretrain_encoder(
         If the final loss is above 0.98 times the chance-level loss (the loss of the best prediction
         that ignores the signal). The final loss is the loss on held-out subjects if it was
         computed, and otherwise the mean training loss of the last tenth of the epochs. Sham
-        pretraining (on the targets of other windows) issues no warning, because its loss is
-        expected to stay at chance level.
+        pretraining (each window has the targets of another window) issues no warning, because its
+        loss is expected to stay at chance level.
 
     Examples
     --------
@@ -223,8 +223,8 @@ def _report(net: PretrainingNet, steps_per_epoch: int, sham: bool, verbose: int)
         training.warn_of_chance(net.history, steps_per_epoch)
     elif verbose:
         log.info(
-            "Sham pretraining (on the targets of other windows) finished. Its loss is expected to "
-            "stay at chance level, because there is nothing to learn."
+            "Sham pretraining (each window has the targets of another window) finished. Its loss "
+            "is expected to stay at chance level, because there is nothing to learn."
         )
 
 

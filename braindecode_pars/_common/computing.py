@@ -161,8 +161,8 @@ class TrainingNet(skorch.NeuralNet):
 
     - The forward pass is computed in the chosen precision.
     - AdamW uses its fused implementation, except on MPS.
-    - On CUDA, float32 matrix products use TF32 during training. This includes the matrix products
-      of the decoder for pairs of patches, which never runs in bfloat16.
+    - On CUDA, float32 matrix products use TF32 during training. This includes the decoder of PARS,
+      which compares pairs of patches and never runs in bfloat16.
     - After Ctrl-C, ``fit`` runs the callbacks and then raises KeyboardInterrupt, so that a pipeline
       or a cross-validation does not continue with a partially trained net. (``fit`` of skorch
       returns without an error.)

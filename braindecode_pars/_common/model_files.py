@@ -549,8 +549,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        One of the following. An existing folder takes precedence over a model on the Hub with the
-        same name and, if the folder contains a model, over a bundled encoder with the same name.
+        One of the following:
 
         - a folder, or the model file in the folder
         - the name of an encoder that is bundled with the package
@@ -558,6 +557,9 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
           It is downloaded if it is not in the local cache.
         - ``"owner/name"``: a model in the local cache of the Hugging Face Hub. It is only
           downloaded if ``download`` is True.
+
+        An existing folder takes precedence over a model on the Hub with the same name and, if the
+        folder contains a model, over a bundled encoder with the same name.
     download : bool
         Whether to download models that are specified as ``"owner/name"``.
     **options

@@ -127,6 +127,6 @@ class PretrainingSettings:
         if self.sham and 1 in (self.batch_size, getattr(self, "micro_batch_size", None)):
             raise ValueError(
                 "With sham=True, each window in a batch gets the targets of another window, so "
-                "batch_size (and micro_batch_size of a run) must be at least 2, got 1. Increase "
-                "the batch size."
+                "batch_size (and micro_batch_size of a RunConfig) must be at least 2. Got 1 for "
+                "at least one of them."
             )

@@ -184,7 +184,7 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Set of training subjects of an encoder, in which numbers of unknown corpora match strictly.
+    """Set of training subjects of an encoder, with strict matching of numbers without a corpus.
 
     ``subject in seen`` is True if the subject is in the set. Names are compared as in
     :class:`SubjectKeys`, except for numbers. Numbers such as 1, "s01" or "sub-01" occur in many
@@ -214,7 +214,9 @@ class SeenSubjects(SubjectKeys):
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
-    """Return the public corpora (corpora with a recipe) that are prefixes of subject names, sorted.
+    """Return the public corpora that occur as prefixes of subject names, sorted.
+
+    A corpus is public if :mod:`braindecode_pars.datasets` contains a function that reads it.
 
     Examples
     --------
@@ -264,7 +266,7 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     Examples
     --------
     >>> from braindecode_pars._common.subjects import warn_of_similar_names
-    >>> warn_of_similar_names(["01", "02", "P1"])
+    >>> warn_of_similar_names(["01", "02", "P1"])  # no warning, because "P" is not ignored
     """
     by_key: dict[str, list] = {}
     for subject in dict.fromkeys(subjects):

@@ -175,7 +175,7 @@ class ProgressLine(skorch.callbacks.Callback):
     description : str
         Text before the bar.
     show : dict of str to str | None
-        Dict that maps each entry of the training history to show after the bar to its short name.
+        Entries of the training history that are shown after the bar, with their short names.
         If None, the training and validation losses are shown.
     first_epoch : int
         Number of epochs that were already trained, if training is resumed; 0 otherwise. The bar
@@ -324,8 +324,9 @@ def history_row(row: Mapping[str, Any]) -> dict[str, float]:
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """Return the training history as a table with one row per epoch.
 
-    The columns are ``phase``, ``epoch``, the losses, and the losses of the subtasks of a joint
-    task. ``phases`` contains the skorch history of each phase, such as pretraining.
+    The columns are ``phase``, ``epoch``, the losses and, for a pretext task with several losses,
+    the loss of each part. ``phases`` contains the skorch history of each phase, such as
+    pretraining.
     """
     rows = [
         {**history_row(row), "phase": phase} for phase, history in phases.items() for row in history

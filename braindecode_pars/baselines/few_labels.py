@@ -55,7 +55,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
 
     By default, there are three feature sets:
 
-    - the features of a frozen pretrained encoder for each channel
+    - the features of each channel, computed by a frozen pretrained encoder
       (:class:`~braindecode_pars.PARSEmbedder`),
     - the Riemannian tangent space of the spatial covariance
       (:class:`~braindecode_pars.evaluation.SpatialCovariance` and pyRiemann),

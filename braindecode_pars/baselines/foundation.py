@@ -208,10 +208,11 @@ class Prepare(nn.Module):
         self.register_buffer("weights", weights, persistent=False)
 
     def signal(self, n_chans: int, n_times: int) -> dict[str, Any]:
-        """Return the arguments that describe the converted input, with which the network is built.
+        """Return the arguments of the network that describe its input.
 
-        ``n_chans`` and ``n_times`` are the shape of the windows before conversion. The keys of the
-        dict are ``n_chans``, ``chs_info``, ``n_times`` and ``sfreq``, after conversion.
+        The result is a dict with the keys ``n_chans``, ``chs_info``, ``n_times`` and ``sfreq``, for
+        windows after conversion. The parameters ``n_chans`` and ``n_times`` are the shape of the
+        windows before conversion.
 
         Raises
         ------

@@ -36,7 +36,7 @@ _MAX_FOLDS = 5
 
 @dataclass(eq=False, repr=False)
 class LinearProbe(windows_classifier.LabelPredictor):
-    r"""Linear probe: a linear classifier on the standardized features of a transformer.
+    r"""Linear probe: linear classifier on standardized features from a scikit-learn transformer.
 
     The features are computed once, standardized, and classified by logistic regression or by linear
     discriminant analysis (LDA). Unlike a pipeline of these steps, a LinearProbe has access to the
@@ -144,7 +144,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
         ------
         TypeError, ValueError
             If a parameter has the wrong type or is out of range, if labels are missing, or if
-            labels are not classes. Errors of the transformer are also raised.
+            labels are continuous values instead of classes. Errors of the transformer are also
+            raised.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, y, groups)
@@ -183,8 +184,9 @@ class LinearProbe(windows_classifier.LabelPredictor):
         """Adapt the linear probe to a new subject, with or without labels of this subject.
 
         The features of the transformer are adapted as in :meth:`FewLabelsClassifier.adapt
-        <braindecode_pars.FewLabelsClassifier.adapt>`. If the transformer is a
-        :class:`~braindecode_pars.SubjectCentering`, the probe was fitted on centered features.
+        <braindecode_pars.FewLabelsClassifier.adapt>`. With labels, the mean is also replaced if the
+        transformer is a :class:`~braindecode_pars.SubjectCentering`, because the probe was then
+        fitted on centered features.
 
         Parameters
         ----------
@@ -272,6 +274,11 @@ def fit_logistic(
         Class weights; a dict has the labels as keys.
     classes : ndarray, shape (n_classes,)
         Label of each class, used if ``class_weight`` is a dict.
+
+    Returns
+    -------
+    Pipeline
+        Fitted pipeline. The value of ``C`` that was used is the attribute ``C`` of the last step.
     """
     if isinstance(class_weight, dict):  # convert weights by label to weights by class index
         weights: Any = cross_entropy_weights(codes, classes, class_weight)

@@ -151,12 +151,14 @@ def make_methods(
         consecutive windows (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of the
         smoothed versions end with :data:`SMOOTHED`.
     equal_sizes : bool
-        Whether new encoders have the sizes, the tokenizer and the patch length of the first encoder
-        in ``encoder``, so that differences between scores cannot be explained by these settings. If
-        ``encoder`` is None and ``names`` contains ``"few-labels"``, new encoders have the sizes of
-        ``"small"``. Sizes in ``settings`` take precedence. If False, new encoders have the default
-        sizes. In this case, also pass ``equal_sizes=False`` to the evaluation protocol, which
-        otherwise raises an error for encoders of different sizes.
+        Whether encoders that the methods create (pretrained in each fit, trained from scratch or
+        randomly initialized) have the sizes (such as ``embed_dim``), the tokenizer and the patch
+        length of the first encoder in ``encoder``, so that differences between scores cannot be
+        explained by these settings. If ``encoder`` is None and ``names`` contains ``"few-labels"``,
+        created encoders have the sizes of ``"small"``. Sizes in ``settings`` take precedence. If
+        False, created encoders have the default sizes. In this case, also pass
+        ``equal_sizes=False`` to the evaluation protocol, which otherwise raises an error for
+        encoders of different sizes.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier` and, if ``names`` contains
         ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. An argument such as
@@ -252,8 +254,9 @@ def make_methods(
     displayed_names = [name for name, _ in named_methods]
     if duplicates := [name for name in displayed_names if displayed_names.count(name) > 1]:
         raise ValueError(
-            f"Method names must be unique, but two methods have the name {duplicates[0]!r}. Rename "
-            "the key of this encoder in the dict that you pass as encoder."
+            f"Method names must be unique, but two methods have the name {duplicates[0]!r}. "
+            "Names contain the keys of the dict passed as encoder, class names of pretext tasks, "
+            "and file names of weights. Rename the key, class or file that leads to this name."
         )
     methods = dict(named_methods)
     if smoothing:

@@ -29,7 +29,8 @@ class RiemannianCentering(SubjectCentering):
         Required: a transformer that computes the covariance of each window, such as
         :class:`~braindecode_pars.evaluation.SpatialCovariance`.
     min_windows : int
-        Minimum number of windows per subject.
+        Minimum number of windows per subject. If a subject has fewer windows, ``fit`` and
+        ``transform`` raise a ValueError.
     rescale : bool
         Whether to rescale the covariances of each subject after recentering.
 

@@ -65,9 +65,9 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         Argument of the pretext task, such as n_patches=240. May be repeated.
     encoder : FOLDER
         Pretrained encoder from which the run starts: a folder, the name of a bundled encoder such
-        as small, or a model id. The sizes of this encoder are used; the options --patch-seconds,
-        --embed-dim, --num-layers, --num-heads, --mlp-dim, --drop-prob and --tokenizer are ignored.
-        Default: a new encoder.
+        as small, or a model on the Hugging Face Hub (hf://owner/name). The sizes of this encoder
+        are used; the options --patch-seconds, --embed-dim, --num-layers, --num-heads, --mlp-dim,
+        --drop-prob and --tokenizer are ignored. Default: a new encoder.
     window_seconds : X
         Length in seconds of the crops (random excerpts of recordings) on which the encoder is
         trained. Repeat the option to alternate between several lengths.
@@ -86,9 +86,9 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     tokenizer : NAME
         Patch embedding, which converts patches to tokens: linear or spectral.
     epochs : N
-        Number of epochs. The learning rate decays to zero over this number of epochs. Without this
-        option, a run on the CPU (without --paper), or a run with --max-steps or --minutes,
-        continues as long as the loss on held-out subjects decreases.
+        Number of epochs, over which the learning rate decays to zero. If None (the default with
+        --max-steps or --minutes, and on the CPU without --paper), the run continues as long as the
+        loss on held-out subjects decreases.
     max_steps : N
         Maximum number of steps of a run without --epochs. Default: 2000, or no maximum with
         --minutes.
@@ -268,8 +268,9 @@ def study(
     without : NAME
         Method, or group of methods as in --only, to exclude. May be repeated.
     n_train_subjects : N
-        Number of labeled subjects on which the methods are trained. Default: 4, or fewer if a fold
-        has fewer than 12 training subjects.
+        Number of labeled subjects in a draw, on which a method is trained. Default: 4, or fewer if
+        a fold has fewer than 12 training subjects; if each subject has windows of only one class, 2
+        per class, or 1 per class if there are too few subjects.
     draws : N
         Number of draws (random selections of labeled subjects) in each fold. Must be even. Default:
         12.
@@ -309,9 +310,9 @@ def store(
 ) -> None:
     """Convert recordings to a signal store: one folder from which recordings are read quickly.
 
-    A store is used for pretraining on corpora larger than memory, and, with --labels, to evaluate
-    classifiers. To resume an interrupted conversion, or to add new files to a finished store, run
-    the same command.
+    A store is used for pretraining on corpora larger than memory, and, with --recipe and --labels,
+    to evaluate classifiers. To resume an interrupted conversion, or to add new files to a finished
+    store, run the same command.
 
     Options
     -------
@@ -323,19 +324,19 @@ def store(
         recordings of training subjects are stored, with the channels, filters and sampling rate
         that the recipe of the package defines for this corpus. May be repeated. Names: {RECIPES}.
     labels
-        Also store the labeled windows of training, validation and test subjects, for use with
-        braindecode-pars evaluate --dataset STORE. If you pretrain on this store, its validation and
-        test subjects are excluded.
+        Only with --recipe, and without --exclude and --share: also store the labeled windows of
+        training, validation and test subjects, for use with braindecode-pars evaluate --dataset
+        STORE. If you pretrain on this store, its validation and test subjects are excluded.
     exclude : PATH
-        Subjects to exclude: the folder of TUAB or TUSZ, to exclude the subjects of this corpus from
-        tueg; or a text file with one subject per line, to exclude these subjects from all corpora.
-        May be repeated.
+        Only with --recipe: subjects to exclude. The folder of TUAB or TUSZ excludes the subjects of
+        this corpus from tueg; a text file with one subject per line excludes these subjects from
+        all corpora. May be repeated.
     share : NAME=X
-        Relative proportion of a corpus in the training data of pretraining, such as tueg=1. Only
-        the ratios matter. Repeat the option, once for each corpus. Default: each window is used
-        once per pass over the data.
+        Only with --recipe: relative proportion of a corpus in the training data of pretraining,
+        such as tueg=1. Only the ratios matter. Repeat the option, once for each corpus. Default:
+        each window is used once per pass over the data.
     settings : NAME.KEY=VALUE
-        Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.
+        Only with --recipe: setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.
     sfreq
         Sampling rate of the store in Hz, to which recordings are resampled. Default: sampling rate
         of the recordings, which must then be the same in all recordings.
@@ -356,8 +357,8 @@ def store(
         as 'S(\\d+)R'. Default: subjects are recognized in names as in BIDS, in the corpora of
         Temple University and in the PhysioNet challenges; for other names, the subject is the first
         folder in the path, or the file name if the file is not in a subfolder. This option is
-        required if file names number the recordings of a subject, as in Subject00_1 and
-        Subject00_2.
+        required if file names contain the subject and the number of the recording, as in
+        Subject00_1 and Subject00_2.
     dtype : NAME
         Data type of the stored samples: int16, or float32 for single precision and a store of twice
         the size. Default: int16.
@@ -479,7 +480,8 @@ def fit(
         takes seconds and is recommended for fewer than about 20 labeled subjects.
     encoder
         Pretrained encoder to fine-tune: a folder, the name of a bundled encoder such as small, or a
-        model id. With --few-labels, the encoder is frozen (not trained), and the default is small.
+        model on the Hugging Face Hub (hf://owner/name). With --few-labels, the encoder is frozen
+        (not trained), and the default is small.
     method
         Pretext task with which a new encoder is pretrained: {TASKS}, or a class in a Python file
         (FILE.py:CLASS; the file is executed). Pass scratch to train without pretraining. Cannot be
@@ -595,9 +597,9 @@ def predict(
     device
         Device: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the CPU.
     overwrite
-        Replace existing results that were computed from a different version of a recording, with
-        another model or with other options. Without this option, the command stops with an error if
-        there are such results.
+        Replace existing results, even if another model, other options or a different version of a
+        recording was used for them. Without this option, the command stops with an error if there
+        are such results.
     """
     from braindecode_pars.cli import predicting
 
@@ -655,9 +657,10 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     Options
     -------
     name
-        Encoder: name of a bundled encoder, folder, or model id. The encoder card is printed, which
-        describes pretext task, pretraining data, preprocessing and losses. If no name is passed, a
-        table of all bundled encoders is printed.
+        Encoder: the name of a bundled encoder, a folder, or a model on the Hugging Face Hub
+        (hf://owner/name). The encoder card is printed, which describes pretext task, pretraining
+        data, preprocessing and losses. If no name is passed, a table of all bundled encoders is
+        printed.
     audit
         Print a probing analysis instead of the encoder card: how well spectral slope, band power
         and other signal properties can be decoded from the features of the encoder (R2), compared

@@ -118,7 +118,7 @@ def run(
     against: str | None = None,
     **arguments: Any,
 ) -> None:
-    """Run a protocol, and print scores and costs. For compare, also print tests of differences.
+    """Run a protocol, and print scores and costs. For ``compare``, also print significance tests.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def run(
     out : Path
         Folder for the results.
     against : str | None
-        For compare: reference method. If None, all pairs of methods are tested.
+        For the protocol ``compare``: reference method. If None, all pairs of methods are tested.
     **arguments
         Further arguments of the function in :mod:`braindecode_pars.evaluation` that runs the
         protocol.
@@ -141,9 +141,9 @@ def run(
         against = reference_method(against, methods)
     if protocol == "compare" and len(methods) < 2:
         raise ValueError(
-            "The protocol compare requires at least two methods, got only "
+            "The protocol 'compare' requires at least two methods, got only "
             f"{', '.join(methods)}. Add a method with --method, or use the protocol "
-            "leave-one-subject-out to score a single method."
+            "'leave-one-subject-out' to score a single method."
         )
     data: Any = windows
     if protocol == "transfer":

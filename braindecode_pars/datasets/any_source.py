@@ -48,8 +48,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - ``"sleep"`` or ``"mental_arithmetic"`` for a bundled sample dataset, or ``"simulated"``
           for simulated sleep EEG;
         - Python file with a function ``load`` that returns labeled windows;
-        - any other name, which becomes the title of the dataset, with the folder of recordings or
-          the signal store as ``path``.
+        - any other name, if ``path`` is a folder of recordings or a signal store. The name does not
+          matter here; ``braindecode-pars evaluate`` uses it as the name of the dataset in results.
     path : str | path | None
         Folder of a corpus, folder of recordings or signal store. None if ``source`` is itself a
         folder or store, or a bundled or simulated dataset. For a Python file, ``path`` is optional:
@@ -109,16 +109,17 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         function = getattr(import_file(Path(source)), "load", None)
         if function is None:
             raise ValueError(
-                f"{source} contains no function load. Define a function load that returns labeled "
+                f"{source} does not define a function named load. Define one that returns labeled "
                 "windows."
             )
         read = function if path is None else partial(function, Path(path))
     else:
         raise ValueError(
             f"Cannot load the dataset {source!r} with path={path}. Pass one of: the path of a "
-            "folder of recordings, of a signal store with labels, or of a Python file with a "
-            f"function load; the name of a dataset ({', '.join(_WITHOUT_FOLDER)}); or the name of "
-            f"a corpus ({', '.join(sorted(RECIPES))}) with its folder as path (--data)."
+            'folder of recordings, of a signal store (created by "braindecode-pars store") with '
+            "labels, or of a Python file that defines a function named load; the name of a dataset "
+            f"({', '.join(_WITHOUT_FOLDER)}); or the name of a corpus "
+            f"({', '.join(sorted(RECIPES))}) with its folder as path (--data)."
         )
     windows = read(**settings)
     if not isinstance(read, partial) or read.func not in (folder.load, load_store):

@@ -42,7 +42,7 @@ CARD: dict[str, Any] = dict(
 
 _MOTOR = tuple(f"{row}{column}" for row in ("FC", "C", "CP") for column in "531z246")
 
-#: Named sets of channels for the argument ``picks``: the three rows of electrodes over the motor
+#: Named lists of channels for the argument ``picks``: the three rows of electrodes over the motor
 #: cortex, and these rows together with the remaining electrodes of the 10-20 system.
 MONTAGES: dict[str, tuple[str, ...]] = {
     "motor": _MOTOR,
@@ -84,7 +84,8 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[loading.
     -------
     list of Recording
         The description of a recording contains ``subject`` (1 to 109), ``corpus``, ``run`` and
-        ``split``. As in appendix A.3, subjects 1-70 are "train", 71-89 "valid" and 90-109 "test".
+        ``split``. As in appendix A.3 of the PARS paper, subjects 1-70 are "train", 71-89 "valid"
+        and 90-109 "test".
 
     Raises
     ------
@@ -138,8 +139,8 @@ def prepare(
     recording : Recording
         Recording, as returned by :func:`recordings`.
     picks : list of str | "motor" | "motor and 10-20" | None
-        Channels to pick, named as in the montage of MNE, or the name of a montage in
-        :data:`MONTAGES`. If None, use all channels of the file, usually 64.
+        Channels to pick, by names of the 10-05 system such as "FC5", or the name of a list of
+        channels in :data:`MONTAGES`. If None, use all channels of the file, usually 64.
     sfreq : float
         New sampling rate in Hz.
     low, high : float | None

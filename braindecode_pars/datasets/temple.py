@@ -17,7 +17,7 @@ FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf"
 
 
 def find(path: str | Path, corpus: str, example: str, *layouts: str) -> list[loading.Recording]:
-    """List the files of a corpus whose folders match a layout and whose names match :data:`FILE`.
+    """List the files whose folder matches a layout of a corpus and whose name matches :data:`FILE`.
 
     The parameters are those of :func:`~braindecode_pars.recordings.loading.find_recordings`, but
     ``layouts`` match only the folders, without the file name.

@@ -213,8 +213,8 @@ def sleep(
         Windows with signals in volts. By default, target 0 is wake, 1 is stage 3, and 2 is stage 4.
         The description of each recording contains ``subject``. The metadata contain two additional
         columns: ``position`` is the index of the window in the recording, and ``bad`` is True if
-        the window was later rated as bad by visual inspection (one in five windows of wake, and one
-        in forty windows of deep sleep).
+        the author of a later study rated the window as bad by visual inspection (one in five
+        windows of wake, and one in forty windows of deep sleep).
 
     Raises
     ------

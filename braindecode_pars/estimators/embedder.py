@@ -192,9 +192,9 @@ class TrainingCost(NamedTuple):
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
     """Validate the argument ``unlabeled`` of ``fit``, and convert it to windows for pretraining.
 
-    The result is a list with one entry. It is empty if ``unlabeled`` is None, or if ``fit`` does
-    not pretrain. If a window contains none of the channels in the parameter ``channels``, all EEG
-    channels of this window are used.
+    Returns a list with the converted windows as its only entry, or an empty list if ``unlabeled``
+    is None or ``fit`` does not pretrain. If a window contains none of the channels in the parameter
+    ``channels``, all EEG channels of this window are used.
 
     Raises
     ------

@@ -82,8 +82,9 @@ class EncoderStart:
     ) -> cards.EncoderCard:
         """Return the card (metadata) of the encoder after pretraining on the windows in ``parts``.
 
-        The first entry of ``parts`` contains the training windows of ``fit``. ``net`` is the net
-        that trained the pretext task, and ``history`` contains the losses of each complete epoch.
+        ``parts`` contains the training windows of ``fit``, then the unlabeled windows, if any.
+        ``net`` is the net that trained the pretext task, and ``history`` contains the losses of
+        each complete epoch.
         """
         # The card contains no channel names, because an encoder processes single channels.
         descriptions = [replace(self.preprocessing, channels=None)]

@@ -309,10 +309,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         that are accepted.
     continue_pretraining : bool
         Whether ``fit`` first continues to pretrain ``encoder`` with the pretext task, on the
-        training windows and the windows passed to ``fit`` as ``unlabeled``. If ``unlabeled``
-        contains windows of the test subjects, the scores are transductive (unlabeled test windows
-        were used for training) and must be reported as such. If False, the encoder is used with
-        the weights that it has.
+        training windows and the windows passed to ``fit`` as ``unlabeled``. If False, fine-tuning
+        starts from the weights of ``encoder``. If ``unlabeled`` contains windows of the test
+        subjects, the scores are transductive (unlabeled test windows were used for training) and
+        must be reported as such.
     sham : bool
         Whether pretraining pairs each window with the target of another window, so that signals
         and targets are unrelated and nothing can be learned. Sham pretraining is a control
@@ -367,10 +367,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         How the head pools the channels, see :class:`~braindecode_pars.PARSNet`. ``"attention"``,
         the cross-attention of the paper, treats the channels as an unordered set, and can hardly
         distinguish the left from the right hemisphere. ``"spatial_filter"`` computes weighted means
-        over channels, with weights that depend on the electrode positions, independently of
-        ``electrode_position``. ``"both"`` combines attention and spatial filters. ``"auto"`` is
-        ``"spatial_filter"`` if all training windows have the same channels, there is more than one
-        channel, and the position of at least one channel is known. Otherwise, ``"auto"`` is
+        over channels, with weights that depend on the electrode positions, even with
+        ``electrode_position=False``. ``"both"`` combines attention and spatial filters. ``"auto"``
+        is ``"spatial_filter"`` if all training windows have the same channels, there is more than
+        one channel, and the position of at least one channel is known. Otherwise, ``"auto"`` is
         ``"attention"``. The choice is stored in ``fine_tuning_``.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
         Number of epochs, batch size and learning rate of pretraining. If ``pretrain_epochs`` is a
@@ -577,8 +577,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             In any of these cases:
 
             - There are no windows, or windows are malformed or contain NaN.
-            - Labels are missing, are all equal, or are exactly -1 and +1 (see
-              ``unlabeled_label``).
+            - Labels are missing or all equal, or the only labels are -1 and +1, so that it is
+              unclear whether -1 is a class (set ``unlabeled_label``).
             - The sampling rate differs between recordings, or from the sampling rate of
               ``encoder``.
             - A window is shorter than a patch.
@@ -785,7 +785,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     def predict_raw(
         self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True, rescale: bool = False
     ) -> pd.DataFrame:
-        """Predict consecutive windows of a continuous recording.
+        """Predict the target in consecutive windows of a continuous recording.
 
         Parameters
         ----------

@@ -162,7 +162,8 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         scikit-learn's cross-validation and in evaluation protocols (such as
         :func:`~braindecode_pars.evaluation.compare`), which pass only windows to ``predict``.
     min_windows : int
-        Minimum number of windows per subject. The mean of a feature over n windows has an error,
+        Minimum number of windows per subject. If a subject has fewer windows, :meth:`fit` and
+        :meth:`transform` raise a ValueError. The mean of a feature over n windows has an error,
         whose variance is 1/n of the within-subject variance of the feature (10 % with 10 windows).
         With ``running=True``, one window per subject is sufficient, and ``min_windows`` is the
         weight :math:`n_0` of the mean of the training subjects.
@@ -360,7 +361,8 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
         As in :class:`~braindecode_pars.PARSClassifier`. If recordings have different channels,
         the channels shared by all recordings are used.
     min_windows : int
-        Minimum number of windows per subject.
+        Minimum number of windows per subject. If a subject has fewer windows, :meth:`transform`
+        raises a ValueError.
 
     Attributes
     ----------

@@ -133,7 +133,7 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WindowsClassifier(LabelPredictor):
-    """Base class of classifiers that predict windows and recordings from logits.
+    """Base class of classifiers that classify windows and recordings, based on logits.
 
     A subclass implements ``_outputs``, which returns the logits. The parameters are described in
     PARSClassifier.
@@ -213,7 +213,7 @@ class WindowsClassifier(LabelPredictor):
         smooth: bool = False,
         rescale: bool = False,
     ) -> pd.DataFrame:
-        """Predict consecutive windows of a continuous recording.
+        """Classify consecutive windows of a continuous recording.
 
         The recording is preprocessed like the training recordings and divided into consecutive
         windows, starting at the first sample. The channels of the recording are matched to the

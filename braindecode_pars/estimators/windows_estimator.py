@@ -193,10 +193,10 @@ def _check_callbacks(
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters with a name, such as "C", of an estimator and its components.
+    """Return all parameters of an estimator and its components that have the given name.
 
-    The keys of the dict are full names, such as ``svc__C`` in a pipeline. The parameters of an
-    estimator that was passed as ``encoder`` are excluded, because this estimator is already fitted.
+    The keys of the dict are full names, such as ``svc__C`` for the name "C" in a pipeline. The
+    parameters of an ``encoder`` are excluded, because the encoder is already fitted.
     """
     return {
         full: value
@@ -484,7 +484,7 @@ def advice(
     """Return a sentence that says how to correct a preprocessing mismatch.
 
     If a difference cannot be corrected in these recordings, the sentence says to start from the
-    original recordings. ``data`` names the expected preprocessing.
+    original recordings. ``data`` is the phrase for the expected preprocessing.
     """
     irreversible = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
     if not irreversible:

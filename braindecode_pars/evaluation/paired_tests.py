@@ -557,8 +557,8 @@ def power(
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
                 "power() requires at least 2 subjects and at least 2 seeds for which both methods "
-                f"have scores. For {pair[0]!r} and {pair[1]!r}: {n_scored} subjects, {n_seeds} "
-                "seeds. Evaluate both methods on more subjects or with more seeds."
+                f"have scores. For {pair[0]!r} and {pair[1]!r}, only {n_scored} subject(s) and "
+                f"{n_seeds} seed(s) have scores. Evaluate both methods on more subjects or seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

@@ -269,7 +269,7 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     >>> import torch
     >>> from braindecode_pars.models import relative_amplitude
     >>> x = torch.tensor([[[-1.0, 1.0], [-4.0, 4.0], [7.0, 7.0]]])
-    >>> # The mean log amplitude is log(2): log(1 / 2), log(4 / 2), and -3 for the flat channel.
+    >>> # The mean log amplitude is log(2). Results: log(1 / 2), log(4 / 2), -3 (flat channel).
     >>> relative_amplitude(x), relative_amplitude(1e-6 * x)
     (tensor([[-0.6931,  0.6931, -3.0000]]), tensor([[-0.6931,  0.6931, -3.0000]]))
     """

@@ -42,7 +42,7 @@ def save_pretrained(
     ----------
     save_directory : path
         Folder of the model. The folder is created if it does not exist. If it already contains a
-        saved PARSNet, this PARSNet is overwritten.
+        saved PARSNet, the saved PARSNet is overwritten.
     config, repo_id, push_to_hub, model_card_kwargs, **hub_arguments
         As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``, except that ``config`` is
         ignored.

@@ -203,7 +203,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
     and a braindecode classifier with the same encoder:
 
     >>> net = PARSNet.from_pretrained("small", n_outputs=2, n_chans=6)
-    >>> print(net.load_report)
+    >>> print(net.load_report)  # tensors of the encoder
     69 of 69 tensors loaded
     >>> from braindecode import EEGClassifier
     >>> clf = EEGClassifier(PARSNet, module__encoder="small", train_split=None)
@@ -339,8 +339,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         """Return the arguments of the constructor, by name.
 
         For ``electrode_position="auto"`` and ``head="auto"``, the dict contains the selected
-        values. ``encoder`` is replaced with the sizes of the encoder. ``channel_strategy`` and
-        ``channel_strategy_kwargs`` are not included, because each has only one accepted value.
+        values. Instead of ``encoder``, it contains the sizes of the encoder. ``channel_strategy``
+        and ``channel_strategy_kwargs`` are not included, because each has only one accepted value.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()

@@ -36,7 +36,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         or the histories of several classifiers, concatenated with ``pandas.concat`` after adding
         the columns ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
         ``train_loss``. Optional columns are the other losses ``valid_loss``,
-        ``train_loss_relative`` and ``train_loss_relative_NAME`` (for each part NAME of a pretext
+        ``train_loss_relative`` and ``train_loss_relative_NAME`` (for each loss NAME of a pretext
         task), and the columns that identify a training run: ``method``, ``dataset``, ``subject``,
         ``n_train_subjects`` and ``seed``.
     axes : sequence of Axes, one per phase | None
@@ -174,9 +174,10 @@ def shift_matrices(
     Parameters
     ----------
     prediction, target : ndarray, shape (n_masked, n_masked)
-        Predicted and true time shifts :math:`(t_j - t_k) / T`, as a fraction of the window length
-        :math:`T`. They are the outputs of the task for one window, such as ``prediction[0]`` and
-        ``target[0]`` after ``prediction, target = task(x)``.
+        Predicted and true time shifts :math:`(t_j - t_k) / T` between the patches j and k whose
+        position is masked, as a fraction of the window length :math:`T`. They are the outputs of
+        the task for one window, such as ``prediction[0]`` and ``target[0]`` after ``prediction,
+        target = task(x)``.
     axes : sequence of four Axes | None
         Axes to draw on. If None, a new figure is created.
 

@@ -143,7 +143,9 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     if not isinstance(frame, Mapping):
         return _agreement_of_night(frame, expert)
     if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
-        raise ValueError("frame and expert must be mappings with the same nights, at least one.")
+        raise ValueError(
+            "For several nights, frame and expert must be mappings with the same names of nights."
+        )
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)
     statistics = pd.concat(dict(zip(frame, tables, strict=True)), axis=1)

@@ -37,10 +37,10 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows with a default index. Labels are converted to strings, so that they match the
-        column names ``probability_LABEL``, and missing labels to None. Numeric labels are converted
-        as well, because labels such as "0" and "1" are read from CSV files as integers, or as
-        floats if a label is missing.
+        The same rows with a default index. Missing labels become None. All other labels are
+        converted to strings, so that they match the column names ``probability_LABEL``. This
+        includes numeric labels, because labels such as "0" and "1" are read from CSV files as
+        integers, or as floats if a label is missing.
 
     Raises
     ------

@@ -117,8 +117,9 @@ def hypnodensity(
     predictions : DataFrame
         Predictions of a recording, as returned by ``predict_raw`` of a classifier. The table must
         have the columns ``onset`` and ``duration`` in seconds, ``label``, and ``probability_LABEL``
-        for each class. Windows with NaN, and gaps between windows, are left blank. To plot smoothed
-        predictions, pass the result of :func:`~braindecode_pars.predictions.smoothed`.
+        for each class. Windows with NaN probabilities, and gaps between windows, are left blank. To
+        plot smoothed predictions, pass the result of
+        :func:`~braindecode_pars.predictions.smoothed`.
     order : sequence of str | None
         Names of all classes from top to bottom. If None, the order is wake, REM, N1, N2, N3 for
         sleep stages in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and the

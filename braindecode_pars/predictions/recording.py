@@ -347,8 +347,8 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
     """Multiply all signals by the same factor, to match the amplitude of the training data.
 
     After rescaling, the median amplitude over channels equals the geometric mean of the lowest and
-    the highest usual amplitude in the training data. Flat channels are ignored in the median;
-    filtering leaves rounding errors in these channels, so their amplitude is not exactly zero.
+    the highest usual amplitude in the training data. Flat channels are ignored in the median,
+    even if rounding errors of a filter make their amplitude slightly different from zero.
 
     Parameters
     ----------

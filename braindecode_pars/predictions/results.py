@@ -129,7 +129,7 @@ class Results:
             Table of predictions.
         state : dict
             Return value of :meth:`state`, called before the recording was read. If the recording
-            changes while it is read, :meth:`finished` then returns False.
+            changes while it is read, :meth:`finished` therefore detects the change later.
         """
         with files.written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}

@@ -350,8 +350,8 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
             "The features 'bands', 'aperiodic' and 'alpha' require windows of at least two "
-            f"seconds, got {x.shape[-1]} samples at {sfreq:g} Hz. Use longer windows or, in a "
-            "pretext task, only other features, for example "
+            f"seconds, got {x.shape[-1]} samples at {sfreq:g} Hz. Use longer windows. In a "
+            "pretext task, you can instead omit these features, for example with "
             "features=['trend', 'hjorth', 'shape']."
         )
     n_samples = round(sfreq)
@@ -431,10 +431,8 @@ class SignalFeatures(GridTask):
     the mean squared error. The training history also contains the loss of each entry of
     ``features``.
 
-    An encoder that is trained with this task represents the target features, and the quantities
-    from which they are computed. The task can also be learned on noise, so a low loss is no
-    evidence of features that are specific to brain activity. This task is not part of the PARS
-    paper.
+    The task can also be learned on noise, so a low loss does not show that the encoder has learned
+    anything specific to brain activity. This task is not part of the PARS paper.
 
     Related work: PASE predicts features of speech, such as the log power spectrum and prosody, at
     each time point and in combination with contrastive tasks. In contrast, SignalFeatures predicts
@@ -770,6 +768,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
 
         In sham pretraining (a control in which nothing can be learned), targets are not exchanged
         between windows, because different channels may be missing in each window. Instead,
-        :meth:`forward` predicts the targets of each window from the features of another window.
+        :meth:`forward` predicts the targets of each window from the encoder output of another
+        window.
         """
         return target

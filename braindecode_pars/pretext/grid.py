@@ -500,10 +500,10 @@ class DropPos(GridTask):
     The prediction is a classification with one class per position in the crop and the cross-entropy
     loss.
 
-    The PARS paper states that the number of classes is the number of classified patches. This is an
-    error in the paper: a patch may have any position in the crop. Wang et al. also smooth the
-    targets over neighboring positions, and weight the loss by the similarity of patches; the PARS
-    paper and this class do neither.
+    The PARS paper states that the number of classes is the number of patches whose
+    position is predicted. This is an error in the paper: a patch may have any position in the crop.
+    Wang et al. also smooth the targets over neighboring positions, and weight the loss by the
+    similarity of patches; the PARS paper and this class do neither.
 
     Parameters
     ----------
@@ -621,8 +621,8 @@ class DropPos(GridTask):
     def chance_loss(self) -> float:
         """Return the cross-entropy of a uniform prediction over all possible positions.
 
-        The encoder knows the positions of the visible patches with a position encoding, so these
-        positions are not possible for the classified patches. In sham pretraining, the targets are
+        Visible patches that keep their position encoding have known positions, so the patches whose
+        position is predicted cannot have these positions. In sham pretraining, the targets are
         the positions in another crop, so all positions are possible.
         """
         n_shown = 0 if self.is_sham else self.n_visible - self.n_dropped

@@ -111,14 +111,15 @@ class EncoderCard:
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass filter in Hz, the
       reference, and a list of the channels.
     - ``held_out``: dict with the entries ``loss_relative`` (relative loss on held-out subjects),
-      ``people`` (description of these subjects), and the values ``parts``, ``n_crops`` and ``seed``
-      that ``docs/experiments/held_out_loss.py`` writes.
+      ``people`` (description of these subjects), ``parts`` (relative loss of each part of the
+      task), ``n_crops`` (number of crops) and ``seed``, computed by
+      ``docs/experiments/held_out_loss.py``.
     - ``date``, ``command``, ``machine``: date, command and machine of the training.
     - ``n_subjects``, ``n_finetune_subjects``: number of subjects, only if the encoder was saved for
       sharing, without the names of subjects.
     - ``audit``: list of probing analyses of the encoder before fine-tuning. Each entry contains
-      ``recordings`` (their description), ``measured`` (date and machine) and ``table`` (columns of
-      the table that :func:`~braindecode_pars.evaluation.audit_encoder` returns).
+      ``recordings`` (description of the recordings), ``measured`` (date and machine) and ``table``
+      (columns of the table that :func:`~braindecode_pars.evaluation.audit_encoder` returns).
 
     If the pretraining of an encoder is continued, the new card has a new ``about``, and
     ``continued_from`` contains the previous card with the previous ``about``.
@@ -127,7 +128,7 @@ class EncoderCard:
     --------
     >>> from braindecode_pars.pretrained import EncoderCard
     >>> card = EncoderCard(sfreq=200.0, task="pars", subjects=["P01", "P02"])
-    >>> sorted(card.seen_subjects)
+    >>> sorted(card.seen_subjects)  # subjects and finetune_subjects
     ['P01', 'P02']
     """
 

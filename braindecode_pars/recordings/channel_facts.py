@@ -176,9 +176,10 @@ def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
 
 
 def facts_of(chs: Iterable[Mapping[str, Any]]) -> dict[str, ChannelFacts]:
-    """Return the kind of each channel, derived from its MNE type and its name.
+    """Return the ChannelFacts of each channel, by channel name.
 
-    ``chs`` contains channels as in ``info["chs"]``.
+    The kind of a channel is derived from its MNE type and its name. ``chs`` contains channels as in
+    ``info["chs"]``.
 
     Examples
     --------
@@ -217,7 +218,8 @@ def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
 
     Only channels whose kind was determined from a file header or a BIDS table are changed. Channels
     of kind "other" get the type "misc". If all channels are of kind "other", they get the type
-    "bio" instead: if all types were "misc", they would be considered unknown.
+    "bio" instead, because this package assumes that channel types were not set if all types are
+    "misc".
     """
     other = "misc" if any(f.is_brain for f in facts.values()) else "bio"
     decided = {name: f for name, f in facts.items() if f.source != "type"}

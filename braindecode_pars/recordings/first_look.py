@@ -33,9 +33,9 @@ def shared_channels(
     missing. If most channels do not have names of the 10-05 system, as in caps with numbered
     electrodes, all EEG channels shared by the recordings are selected.
 
-    Recordings with a different montage are ignored in the selection: a recording is ignored if it
-    contains fewer than half of the usual channels, which are the channels of at least half of the
-    recordings. If more than a quarter of the recordings would be ignored, none are.
+    A few recordings with a different montage do not reduce the selection. A channel is usual if at
+    least half of the recordings contain it. A recording with fewer than half of the usual channels
+    is ignored in the selection, unless more than a quarter of the recordings would be ignored.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ def shared_channels(
     exclusions = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
         raise ValueError(
-            f"No EEG channel is shared by all recordings ({len(infos)}). Exclude the recordings "
-            "with different channels, or pass the channels to use (channels=, --channel); "
-            "recordings without these channels cannot be used."
+            f"No EEG channel is shared by all recordings (number of recordings: {len(infos)}). "
+            "Exclude recordings whose channels differ from most recordings, or pass the channels "
+            "to use (channels=, --channel); recordings without these channels cannot be used."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
             f"Channels of the recordings:{exclusions}"
         )

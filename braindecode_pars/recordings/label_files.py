@@ -121,7 +121,7 @@ def labels_of_files(
         raise ValueError(
             f"Labels can be read from only one source, got labels={source} (--labels), "
             f"label_column={column!r} (--label-column) and labels_from={labels_from!r} "
-            "(--labels-from). Pass labels or labels_from; label_column is only for a table."
+            "(--labels-from). Pass labels or labels_from. label_column requires a table as labels."
         )
     if labels_from is not None:
         return labels_in_paths(labels_from, root, files)
@@ -161,10 +161,11 @@ def classes_and_targets(
     Parameters
     ----------
     labels : list | dict | str | path | DataFrame | None
-        Source of the labels. If it is a string, path or DataFrame, the labels are in a table or in
-        file names. If it is a list or dict, the labels are the annotations whose descriptions it
-        contains. If None, the labels are all annotations that are at least as long as a window or,
-        if there are none, all annotations without a duration.
+        Source of the labels. If it is a DataFrame or path, the labels are in a table. If it is a
+        string, it is the path of a table or, if the labels are in file names, the regular
+        expression ``labels_from``. If it is a list or dict, the labels are the annotations whose
+        descriptions it contains. If None, the labels are all annotations that are at least as long
+        as a window or, if there are none, all annotations without a duration.
     classes : list of str | mapping of str to str | None
         Labels to use, or the class of each label, as in :func:`classes_of_labels`.
     durations : mapping of str to list of float
@@ -219,7 +220,8 @@ def classes_and_targets(
     if reserved := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
         raise ValueError(
             f"A class must not be named {reserved[0]!r}, because MNE marks bad segments and gaps "
-            f"with such names. Pass another class name, for example {{{reserved[0]!r}: 'poor'}}."
+            "with such names. Map its label to another name (--class LABEL=NAME): pass the dict "
+            "{label: name} as labels if the labels are in annotations, otherwise as classes."
         )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
     log.info("Classes, in the order of the targets 0, 1, ...: %s.", ", ".join(targets))
@@ -250,8 +252,8 @@ def _check_ordered(name: str, labels: Any) -> None:
     """Check that labels are in a list or a dict. The order of a set would not be reproducible."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(
-            f"{name} must be a list in the order of the targets 0, 1, ..., or a dict, got "
-            f"{labels!r}."
+            f"{name} must be a list of labels in the order of the targets 0, 1, ..., or a dict "
+            f"that maps labels to classes, got {labels!r}."
         )
 
 
@@ -477,8 +479,8 @@ def annotations_of(
     raw : Raw | None
         The opened recording. If None, the header of ``file`` is read if necessary.
     segments : DataFrame | None
-        Labels of this recording from a table or its path, see :class:`LabeledFile`. Ignored if
-        ``raw`` is None.
+        Labels of this recording, read from a table or from the path of the recording, see
+        :class:`LabeledFile`. Ignored if ``raw`` is None.
 
     Raises
     ------
@@ -655,8 +657,9 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
         raise ValueError(
             "The recordings contain no annotations that can be used as labels. Such annotations "
             f"must last at least {seconds:g} s (one window), or have no duration. Add annotations, "
-            "or pass a table as labels (--labels). To pretrain on recordings without labels, use "
-            "the commands braindecode-pars store FOLDER STORE and braindecode-pars pretrain."
+            "or pass a table as labels (--labels). To pretrain without labels, run "
+            '"braindecode-pars store FOLDER STORE", which creates the new folder STORE, and then '
+            '"braindecode-pars pretrain STORE --out RUN".'
         )
     return sorted(long or instant)
 
@@ -669,8 +672,8 @@ def labels_within(
     A label that overlaps an earlier label of the same class is removed. Labels of different classes
     must not overlap, except that labels without a duration may overlap each other. Labels that are
     partly or completely outside the recording, or shorter than a window, are returned;
-    :func:`~.cutting.event_windows` later creates only complete windows within the recording. The
-    numbers of labels from which windows are lost are reported with
+    :func:`~.cutting.event_windows` later creates only complete windows within the recording. For
+    each of these reasons, the number of labels that lose windows is reported with
     :func:`~.cutting.record_excluded`.
 
     Parameters

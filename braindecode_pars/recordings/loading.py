@@ -102,7 +102,7 @@ def find_recordings(
     PermissionError
         If a folder cannot be listed.
     ValueError
-        If two recordings have the same file name.
+        If two recordings of a subject have the same file name.
 
     Examples
     --------
@@ -118,21 +118,22 @@ def find_recordings(
     """
     folder = Path(path).expanduser()
     patterns = [re.compile(f"/(?:{layout})$") for layout in layouts]
-    recordings: dict[str, Recording] = {}
+    recordings: dict[tuple[str, str], Recording] = {}
     for file in search.list_files(folder):
         # Layouts may contain folders of the corpus, and ``path`` may be one of these folders.
         absolute_path = file.absolute().as_posix()
         match = next(filter(None, (p.search(absolute_path) for p in patterns)), None)
         if match is None:
             continue
-        if first := recordings.get(file.name):
+        if first := recordings.get((match["subject"], file.name)):
             raise ValueError(
-                f"{path} contains two recordings named {file.name}: {first.file} and {file}. "
-                "Remove one of them, or pass a folder that contains only one of them."
+                f"{path} contains two recordings named {file.name} of the same subject: "
+                f"{first.file} and {file}. Remove one of them, or pass a folder that contains only "
+                "one of them."
             )
         entries = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
         numbers = {name: function(entries[name]) for name, function in (convert or {}).items()}
-        recordings[file.name] = Recording(file, entries | numbers)
+        recordings[match["subject"], file.name] = Recording(file, entries | numbers)
     if not recordings:
         raise FileNotFoundError(
             f"{folder} contains no recording of {corpus}. Pass a folder that contains files such "
@@ -193,9 +194,9 @@ def choose_subjects(
     known = {*all_subjects, *(recording.corpus_subject for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent or not subjects:
+        problem = f"{where} contains no recording of these subjects: {', '.join(map(str, absent))}"
         raise FileNotFoundError(
-            f"{where} contains no recording of these requested subjects: "
-            f"{', '.join(map(str, absent)) or '(empty list)'}. Request only available subjects: "
+            f"{problem if absent else 'subjects must not be empty'}. Pass only available subjects: "
             f"{checks.format_list(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
@@ -348,8 +349,8 @@ def read_corpus(
     if not datasets or (missing and on_error == "raise"):
         raise ValueError(
             f"{text}\nCorrect the labels, use shorter windows, or select other subjects or "
-            "classes. If windows of other subjects or classes remain, you can continue with only "
-            "these: pass on_error='warn' (--on-error warn)."
+            "classes. If any windows remain, you can continue without the subjects and classes "
+            "listed above: pass on_error='warn' (--on-error warn)."
         )
     if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
         checks.warn_user(text)

@@ -30,7 +30,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. A signal whose label does
     not indicate a type is assumed to be EEG, unless the labels of other signals begin with "EEG".
     Signals that are not EEG get the channel type "misc". If the recording contains no EEG, they get
-    the type "bio" instead: if all channels were "misc", their types would be considered unknown.
+    the type "bio" instead, because this package assumes that channel types were not set if all
+    types are "misc".
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def _read(file: Path, *, preload: bool) -> tuple[mne.io.BaseRaw, channel_facts.F
     if search.is_later_part(file):
         raise ValueError(
             "the file is a later part of a recording that was split into several files. Pass the "
-            "first file under its original name. MNE reads the later parts together with it."
+            "first file instead; MNE then reads all parts, if none of the files was renamed."
         )
     return raw, channel_facts.facts_of(raw.info["chs"])
 
@@ -212,7 +213,7 @@ _RESOLUTION = 1e-3
 
 
 def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
-    """Read the header of an EDF or BDF file: properties of each signal, and whether it has gaps.
+    """Read the properties of signals from an EDF or BDF header, and check the file for gaps.
 
     Parameters
     ----------

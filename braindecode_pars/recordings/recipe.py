@@ -181,7 +181,7 @@ class Recipe:
             )
         if exclude and verbose:
             counts = count_subjects(excluded), count_subjects(recordings), count_subjects(included)
-            log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
+            log.info("Excluded from %s: %s. Total: %s. Remaining: %s.", self.card["name"], *counts)
         if not included:
             raise ValueError(
                 f"No recordings remain, because exclude contains all subjects: "
@@ -310,9 +310,8 @@ class Recipe:
         """
         if self.cut is None:
             raise ValueError(
-                f"{self.card['name']} has no labels: its recipe does not define the function "
-                "cut(). To pretrain on this corpus, store it without labels: braindecode-pars "
-                f"store --recipe {self.name}=FOLDER STORE."
+                f"{self.card['name']} has no labels. To pretrain on this corpus, store it without "
+                f"labels: braindecode-pars store --recipe {self.name}=FOLDER STORE."
             )
         finding, cutting = self._divided(self.cut, settings)
         recordings = choose_subjects(self.recordings(path, **finding), subjects, path)
@@ -485,8 +484,8 @@ def folders_and_lists(
     """
     if isinstance(exclude, str | PathLike):
         raise TypeError(
-            "exclude must be a list of folders and lists of subjects, got the path "
-            f"{str(exclude)!r}. Pass [{str(exclude)!r}] instead."
+            "exclude must be a list, in which each item is a folder or a list of subjects, got the "
+            f"path {str(exclude)!r}. Pass [{str(exclude)!r}] instead."
         )
     folders = [item for item in exclude if isinstance(item, str | PathLike)]
     return folders, [list(item) for item in exclude if not isinstance(item, str | PathLike)]

@@ -55,8 +55,9 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     Raises
     ------
     ValueError
-        If a folder contains two matching tables with the same number of entities, or no matching
-        table but one whose entities are spelled differently, such as run-01 instead of run-1.
+        If a folder contains two matching tables with the same number of entities. If a folder
+        contains no matching table, but a table whose entities are spelled differently, such as
+        run-01 instead of run-1.
     """
     stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
@@ -230,7 +231,8 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
             f"{where} has columns that appear to contain times, but are not read: "
             f"{checks.format_list([*map(repr, further)])}. Times are only read from the columns "
             "'onset' and 'duration': the onset in seconds relative to the first sample, and the "
-            "duration in seconds. Rename or remove all other columns with times."
+            "duration in seconds. If the columns contain these times, rename them to 'onset' and "
+            "'duration'; otherwise, remove the columns."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
     is_invalid = (texts != "") & ~np.isfinite(numbers)

@@ -29,7 +29,7 @@ _RULES = {
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),
     "task": checks.instance("the name of a pretext task", str),
     "device": checks.choice("auto", "cpu", "cuda", "mps"),
-    "encoder": checks.optional(checks.instance("a folder or the id of a model", str)),
+    "encoder": checks.optional(checks.instance("the folder or the name of an encoder", str)),
     "drop_prob": checks.proportion(),
     # Same names as in encoder.TOKENIZERS, which is not imported because the import takes seconds.
     "tokenizer": checks.choice("linear", "spectral"),
@@ -72,9 +72,10 @@ class RunConfig(settings.PretrainingSettings):
         Device to train on. ``"auto"`` selects CUDA if available, otherwise MPS, otherwise the CPU.
     encoder : str | None
         Pretrained encoder from which the run starts: a folder, the name of a bundled encoder, or a
-        model id; see :func:`~braindecode_pars.pretrained.load_encoder`. ``patch_seconds`` and the
-        encoder arguments below are then ignored, because the sizes of this encoder are used. If
-        None, a new encoder is trained.
+        model on the Hugging Face Hub (``"hf://owner/name"``); see
+        :func:`~braindecode_pars.pretrained.load_encoder`. ``patch_seconds`` and the encoder
+        arguments below are then ignored, because the sizes of this encoder are used. If None, a new
+        encoder is trained.
     window_seconds : float | tuple of float
         Length in seconds of the crops (random excerpts) on which the encoder is trained. With
         several lengths, such as ``(10, 3)``, successive steps cycle through the lengths. For each

@@ -80,10 +80,10 @@ class RunFolder:
         Raises
         ------
         ValueError
-            If the folder contains other files. If a new run would be started, but the folder
-            already contains a run with a checkpoint or an encoder. If a run would be resumed, but
-            the folder contains no run, or a run with another configuration or store; the message
-            lists the differences.
+            If the folder contains files, but no pretraining run. If a new run would be started, but
+            the folder already contains a run with a checkpoint or an encoder. If a run would be
+            resumed, but the folder contains no run, or a run with another configuration or store;
+            the message lists the differences.
         """
         is_run = self._folder.is_ours
         if self.resume and not is_run:

@@ -104,9 +104,9 @@ class Steps(torch.utils.data.Dataset):
         n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
         if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
-                f"The store specifies a proportion of the corpus {empty[0]} in the training data, "
-                "but none of its training recordings is long enough for a training window. "
-                "Decrease window_seconds, or use a store without this corpus."
+                f"The training data must contain the corpus {empty[0]} (store.shares), but no "
+                "training recording of this corpus is long enough for a training window. Decrease "
+                "window_seconds, or use a store without this corpus."
             )
         self.in_pass = windows_of_a_pass(n_windows, store.shares)
         self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])

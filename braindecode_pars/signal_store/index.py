@@ -205,7 +205,7 @@ class Index:
     n_bytes, mtime_ns : int
         Size in bytes and modification time in nanoseconds of ``samples.bin``.
     skipped : dict of str to str
-        Maps the name of each skipped recording to the reason.
+        Reason for each skipped recording, by the name of the recording.
     shares : dict of str to float
         Maps the name of each corpus to its relative proportion in the training data of a
         pretraining run. Empty if no proportions were specified.
@@ -546,8 +546,8 @@ class StoredRaw(mne.io.BaseRaw):
     crops : callable
         Method ``crops`` of the store, which reads samples.
     first_signal : int
-        Number of the first channel among all signals of the store. The other channels have the
-        following numbers.
+        Number of the first channel among all signals of the store. The remaining channels are
+        numbered consecutively after it.
     sfreq : float
         Sampling rate in Hz.
     """
@@ -608,8 +608,8 @@ class StoredRaw(mne.io.BaseRaw):
         -------
         dict
             Reader, first signal and preprocessing. If ``is_changed`` is True, or if this object was
-            modified, only an unknown preprocessing, because the windows cannot be read from the
-            store.
+            modified, the dict contains only the preprocessing, with the value for unknown
+            preprocessing, because the windows cannot be read from the store.
         """
         if is_changed or self._state != self._first_state:
             return dict(preprocessing=Preprocessing())

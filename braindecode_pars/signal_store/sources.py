@@ -309,7 +309,7 @@ class Source:
     origin : Path | mne.io.BaseRaw
         Path of the file, or the recording in memory.
     problem : str | None
-        Reason why the file cannot be read, if the reason is known before it is read.
+        Why the file cannot be read, if this is known before trying to read it.
     read : callable | None
         Function that reads and preprocesses the file. It returns a continuous recording, or labeled
         windows. If None, the file is read without preprocessing.
@@ -390,9 +390,9 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
         If the folder does not exist or contains no recording.
     ValueError
         If the subjects that were guessed from the paths are probably wrong: one or two top-level
-        folders would be the subjects of many recordings, or file names apparently number the
-        recordings of one subject. If a label is neither a number nor a string. If a recording of a
-        dataset has a ``transform``.
+        folders would be the subjects of many recordings, or file names such as ``Subject00_1`` and
+        ``Subject00_2`` apparently belong to recordings of one subject. If a label is neither a
+        number nor a string. If a recording of a dataset has a ``transform``.
     """
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):

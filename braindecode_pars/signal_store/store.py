@@ -74,7 +74,8 @@ class SignalStore:
         pretraining run. Empty if no proportions were specified; a pretraining run then uses each
         window once per pass over the data.
     skipped : dict of str to str
-        Maps the name of each recording that was skipped when the store was created to the reason.
+        Reason for each recording that was skipped when the store was created, by the name of the
+        recording.
 
     Examples
     --------
@@ -238,8 +239,8 @@ class SignalStore:
             If an argument has an invalid value.
 
             If the folder is neither empty nor a store. If the folder is a complete store, and
-            ``recordings`` is a dataset, to which no files can be added. If the store was created
-            with different arguments.
+            ``recordings`` is a dataset: only recordings of a folder or corpus can be added to a
+            complete store. If the store was created with different arguments.
 
             If a file has changed since it was stored, a recording cannot be stored, or sampling
             rates differ; the message names the recording. If a recording of a dataset has a
@@ -247,7 +248,7 @@ class SignalStore:
 
             If the subjects that were guessed from the paths are probably wrong: one or two
             top-level folders would be the subjects of many recordings, or file names such as
-            ``Subject00_1`` and ``Subject00_2`` apparently number the recordings of one subject.
+            ``Subject00_1`` and ``Subject00_2`` apparently belong to recordings of one subject.
         OSError
             If the folder cannot be written, for example because the disk is full, or if a worker
             process was killed. Recordings that were already stored remain, and the same call

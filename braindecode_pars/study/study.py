@@ -61,10 +61,10 @@ def study(
     the two linear probes are scored on the test subjects. Neither pretraining nor sham pretraining
     uses recordings of the test subjects.
 
-    The subjects are divided into two folds. By default, the encoder is pretrained three times in
-    each fold, with different seeds, and each linear probe is trained with twelve draws (random
-    subsets of labeled subjects). The test of the difference treats subjects, draws and pretraining
-    seeds as crossed random effects.
+    The subjects are divided into two folds. By default, each encoder is pretrained three times in
+    each fold, with different seeds, and for each of these pretrained encoders, a linear probe is
+    trained on each of twelve draws (random subsets of labeled subjects). The test of the difference
+    treats subjects, draws and pretraining seeds as crossed random effects.
 
     If pretraining scores significantly higher than sham pretraining, it is also compared with a
     baseline without pretraining that is specified in advance, and control analyses show which

@@ -244,9 +244,10 @@ def make_design(
     n_possible = size // n_labeled
     if n_possible < 2:
         raise ValueError(
-            f"n_train_subjects={n_labeled} is too large. The training subjects of a fold must be "
-            f"divided into at least two disjoint sets of this size, and only {size} subjects can "
-            f"be used. Use n_train_subjects={size // 2} or fewer, or add labeled subjects."
+            f"n_train_subjects={n_labeled} is too large. In each fold, the labeled training "
+            "subjects are divided into at least two disjoint sets of this size, but one fold has "
+            f"only {size} labeled training subjects{' (balanced classes)' if by_subject else ''}. "
+            f"Use n_train_subjects={size // 2} or fewer, or add labeled subjects."
         )
     n_sets = max(k for k in range(1, n_possible + 1) if n_draws % k == 0)
 
@@ -417,14 +418,15 @@ def _excluded_from_centering(design: Design) -> Iterator[str]:
 def check_settings(
     settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
 ) -> None:
-    """Raise an error if an argument of a study is invalid, or if ``out`` contains other files.
+    """Raise an error if an argument is invalid, or if ``out`` is neither empty nor a study folder.
 
     Parameters
     ----------
     settings : Settings
         Settings of the study.
     out : path | None
-        Folder for the results, which may contain an unfinished study.
+        Folder for the results, which may contain an unfinished study. A model in the subfolder
+        ``model`` must have been saved by a study.
     methods : mapping of str to estimator | None
         Additional classifiers by name.
     """
@@ -455,7 +457,7 @@ def _check_model_folder(folder: Path) -> None:
         if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
             raise ValueError(
                 f"{folder} contains a {kind} that was not saved by a study, and that this study "
-                "would overwrite. Move this model, or choose a different output folder."
+                f"would overwrite. Move the {kind} elsewhere, or pass a different output folder."
             )
 
 

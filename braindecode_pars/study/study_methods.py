@@ -32,7 +32,8 @@ MIN_CHANNELS_OF_TANGENT_SPACE = 8
 SLEEP_SECONDS = 20
 #: Number of epochs for which published networks are trained. With fewer, they do not learn.
 PUBLISHED_EPOCHS = 15
-#: Name of the encoder that is pretrained in the same way, but on the targets of other windows.
+#: Name of the encoder that is pretrained in the same way, but each window has the targets of
+#: another one.
 SHAM = "sham pretraining"
 #: Name of the encoder without pretraining.
 RANDOM = "random initialization"
@@ -314,9 +315,9 @@ def choose_steps(
             chosen.append(replace(step, methods=tuple(methods)))
     if not chosen:
         raise ValueError(
-            "No method is selected by only= and without=. Select at least one method. To run only "
-            "the control analyses (group 'controls'), also select the group 'primary', which they "
-            "require."
+            "No method is selected by only= and without=. Select at least one method. The control "
+            "analyses (group 'controls') require the group 'primary': to run them, select both "
+            "groups."
         )
     return chosen
 
@@ -353,9 +354,9 @@ def usable_encoders(
     """Select the encoders that a study can use, and explain why other encoders are excluded.
 
     An encoder is excluded if it requires a different sampling rate than the sampling rate of the
-    windows, or if it was pretrained on subjects of this dataset. If the corpus of this dataset or
-    the corpus of the encoder is unknown, a warning lists the subjects on which the encoder may have
-    been pretrained.
+    windows, or if it was pretrained on subjects of this dataset. If it is unknown from which corpus
+    (public collection of recordings) this dataset or the pretraining data of an encoder come, a
+    warning lists the subjects of this dataset on which the encoder may have been pretrained.
 
     Parameters
     ----------

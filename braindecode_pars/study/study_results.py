@@ -157,7 +157,7 @@ class Study:
 
     @property
     def answers(self) -> list[str]:
-        """Answers to the three questions of the report, with one text per question.
+        """Answers to the three questions of the report, as a list of three strings.
 
         The questions are whether pretraining on this dataset improves classification, whether it is
         better than a baseline without pretraining, and which method to use.

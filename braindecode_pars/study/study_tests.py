@@ -163,9 +163,9 @@ class Scores:
         Returns
         -------
         Series
-            Scores, indexed by fold, subject, draw and, if the method has several pretraining seeds,
-            ``pretraining``. Without this level, scores are aligned with every pretraining seed of
-            another method.
+            Scores. The index has the levels ``fold``, ``subject``, ``draw`` and, if the method has
+            several pretraining seeds, ``pretraining``. Scores without the level ``pretraining`` are
+            aligned with every pretraining seed of another method.
         """
         rows = self.table[self.table["method"] == method]
         if is_centered is not None:

@@ -82,8 +82,8 @@ def as_windows(
             raise ValueError(
                 f"X is a {type(X).__name__}, which contains continuous signals, but windows are "
                 "required. Cut X into windows of n_times samples, for example with "
-                "store.windows(n_times). If you called a function with the argument n_times, you "
-                "can pass n_times instead."
+                "store.windows(n_times). If the function that you called has an "
+                "argument n_times, you can set it instead."
             )
         X = X.without_held_out().windows(n_times)
     windows = X if isinstance(X, Windows) else _table(_part_of(X))

@@ -181,8 +181,8 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     if invalid := [v for v in numbers if not is_of_kinds(v, Real, np.bool_) or math.isinf(v)]:
         raise ValueError(
             f"{len(invalid)} of {len(values)} {name} are infinite or not real numbers, for example "
-            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown; "
-            "durations in seconds). To predict classes, use PARSClassifier."
+            f"{str(invalid[0])!r}. Pass one real number per window. Use NaN for unknown values. "
+            "Convert durations to seconds. To predict classes, use PARSClassifier."
         )
     return np.array(numbers, dtype=float)
 
@@ -592,8 +592,8 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
 def without_held_out_splits(windows: Windows | None, proportion: float | str) -> Windows | None:
     """Remove windows whose split is "valid" or "test", if ``proportion`` is "split".
 
-    Unlabeled windows are removed as well, because pretraining must not use windows of validation or
-    test subjects. If ``proportion`` is a number, ``windows`` is returned unchanged. If no windows
+    This includes unlabeled windows, because pretraining must not use windows of validation or test
+    subjects. If ``proportion`` is a number, ``windows`` is returned unchanged. If no windows
     remain, None is returned.
     """
     if proportion != SPLIT or windows is None or windows.splits is None:

@@ -62,6 +62,8 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
     """Classify the text of an annotation or event as a gap, a bad segment, or a label.
 
     As in MNE, texts that begin with "bad" (in any case) mark bad segments, unless they mark a gap.
+    The prefix "Comment/" of BrainVision files is ignored. Gaps are marked by the texts listed in
+    :func:`continuous_segments`, or by -99, the code of a boundary in EEGLAB.
 
     Returns
     -------

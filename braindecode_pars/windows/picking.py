@@ -233,8 +233,8 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     names = list(channels)
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            f"channels must contain at least one name, and each name only once, got {names}. List "
-            "each channel to use exactly once."
+            f"channels must contain at least one name, and each name only once, got {names}. Pass "
+            "each required channel once."
         )
     return names
 

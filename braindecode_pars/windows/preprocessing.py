@@ -421,7 +421,7 @@ def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
     """Warn if an average reference includes channels that are not scalp electrodes.
 
     Ears and mastoids are accepted. No warning is issued if at least half of the channels are not
-    scalp electrodes.
+    scalp electrodes, because the channels then probably have other names than in the 10-20 system.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ def recorded(
     was applied as a projection, and whether the reference was changed in another way. The recorded
     steps supplement the info, in one of three ways:
 
-    - If steps were recorded, and the effect of every step is known, no other steps were applied:
-      without a recorded notch filter, for example, ``notch`` is empty.
+    - If steps were recorded, and the effect of every step is known, the function assumes that no
+      other steps were applied: without a recorded notch filter, for example, ``notch`` is empty.
     - If steps were recorded, but the effect of a step is unknown (as for a lambda), ``scale`` is
       unknown, as well as every entry that neither the info nor a known step determines.
     - If no steps were recorded, ``notch`` and ``scale`` are unknown. The reference is "as

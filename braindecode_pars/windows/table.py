@@ -542,8 +542,8 @@ class Windows(Sequence):
     def check(self) -> tuple[int, int]:
         """Check that all samples are finite and that all windows have the same shape.
 
-        If ``shapes`` is None, all windows are read once. The samples of a SignalStore are not
-        checked again.
+        All windows are read once, unless their shapes are known because they come from a
+        SignalStore, whose samples were checked when it was created.
 
         Returns
         -------

@@ -141,8 +141,8 @@ class Transitions:
         Parameters
         ----------
         probabilities : ndarray, shape (n_windows, n_classes)
-            Class probabilities predicted by the classifier, in the order of time. A row of NaN is a
-            window without a prediction; its smoothed probabilities depend only on the predictions
+            Class probabilities predicted by the classifier, in chronological order. A row of NaN is
+            a window without a prediction; its smoothed probabilities depend only on the predictions
             for the other windows.
 
         Returns
