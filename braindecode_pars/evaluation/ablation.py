@@ -153,7 +153,6 @@ def ablation(
         n_train_subjects, cv=cv, test_subjects=test_subjects, seeds=seeds
     )
     return protocols.run_protocol(
-        "ablation",
         estimators,
         {dataset: (windows_ds, splitter)},
         protocols.Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
@@ -167,6 +166,8 @@ def ablation(
 
 class _ValidationSubjects(LabeledSubjects):
     """Splitter that tests at most 200 validation subjects if ``test_subjects`` is None."""
+
+    protocol = "ablation"
 
     def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
         is_valid = corpus.splits == "valid"
