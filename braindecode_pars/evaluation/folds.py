@@ -211,8 +211,7 @@ def run_folds(
     finally:
         warn_once(warnings_of_folds)
     # Collect the table
-    in_order = [row for i in range(len(folds)) for row in rows[i]]
-    scores = tables.table_of_scores(in_order, [name for fold in folds for name in fold.varied])
+    scores = tables.table_of_scores([row for i in range(len(folds)) for row in rows[i]])
     if out is not None:
         files.replace_file(folder.path / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining data
