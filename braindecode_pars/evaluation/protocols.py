@@ -486,6 +486,17 @@ def run_protocol(
 
     The arguments are described in :func:`~braindecode_pars.evaluation.splitters.make_folds` and
     :func:`~braindecode_pars.evaluation.folds.run_folds`.
+
+    Every protocol passes through these functions::
+
+        splitting.Corpus.of         windows of a dataset, with labels and subjects
+        splitters.make_folds        a Fold for each split of the splitter, seed and method
+        folds.run_folds             the table of scores of the folds
+          cache.open_folder         the folder of results, in which cache.file_of names a fold
+          leaks.warn_before_fit     warns of test subjects on encoder cards
+          folds._fit_and_predict    fits one fold; labels and probabilities, which are saved
+          folds.scored              the scores of one fold, from its labels and probabilities
+          leaks.warn_of_leaks       warns of test subjects in the training data of fitted encoders
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
