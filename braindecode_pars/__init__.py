@@ -6,14 +6,16 @@ list.
 core
     tokens.py: patches (short segments of one channel) and tokens (the vectors that represent
     patches in the transformer). encoder.py: transformer encoder of one channel. models/: PARSNet
-    for fine-tuning, and an encoder of all channels. pretext/: pretext tasks. pretraining.py and
-    callbacks.py: training of an encoder on a pretext task. paper.py: hyperparameters of the paper.
+    for fine-tuning, and an encoder of all channels. pretext/: pretext tasks, which train an encoder
+    without labels. pretraining.py and callbacks.py: training of an encoder on a pretext task.
+    paper.py: hyperparameters of the PARS paper.
     windows/: conversion of every supported input to one table of windows. estimators/: scikit-learn
     estimators. pretrained/: saving and loading of encoders. plotting/: figure style and training
     curves. _common/: helper functions that are used by several of these modules.
 evaluation
     evaluation/: evaluation protocols (functions that train and test methods on held-out subjects),
-    which return tables of scores, and figures of these scores. baselines/: methods to compare with.
+    which return tables of scores, and figures of these scores. baselines/: methods with which
+    pretrained encoders are compared.
 data
     recordings/: conversion of files to windows. datasets/: one recipe (a module that reads and
     preprocesses the recordings) for each public corpus.

@@ -39,8 +39,12 @@ class Pretraining(Callback):
         channel) is drawn from every window. If None, pretraining continues until the loss on
         held-out subjects stops decreasing, or until ``max_steps`` or ``minutes`` is reached, see
         :class:`HeldOutSchedule`. If 0, the encoder is not pretrained.
-    max_steps, minutes, sham
-        As in :class:`~braindecode_pars.pretraining.PretrainingSettings`.
+    max_steps, minutes : int | None, float | None
+        Maximum number of steps, and maximum duration in minutes, if ``epochs`` is None. If both are
+        None, the maximum is 2000 steps.
+    sham : bool
+        Whether to use sham pretraining, a control condition: each example gets the target of
+        another example, so there is nothing to learn.
     lr, batch_size, weight_decay : float, int, float
         Learning rate, batch size and weight decay of the optimizer AdamW in pretraining. If
         ``epochs`` is a number, the learning rate follows the schedule :class:`WarmupCosine`.

@@ -41,7 +41,8 @@ class MultiHeadAttention(nn.Module):
     Parameters
     ----------
     embed_dim : int
-        Size of the vectors in ``queries``, ``features`` and the output.
+        Size of the input vectors (``queries`` and ``features`` of :meth:`forward`) and of the
+        output vectors.
     num_heads : int
         Number of attention heads; must divide ``embed_dim``.
 
@@ -349,7 +350,7 @@ class PatchEncoder(nn.Module):
         return self.norm(tokens)
 
     def block_number(self, layer: int) -> int:
-        """Return the number of transformer blocks up to a layer.
+        """Convert a layer number, which may be negative, to a number of transformer blocks.
 
         Parameters
         ----------
@@ -360,7 +361,7 @@ class PatchEncoder(nn.Module):
         Returns
         -------
         int
-            Number from 0 to ``num_layers``.
+            Number of transformer blocks up to this layer, from 0 to ``num_layers``.
 
         Raises
         ------
@@ -386,7 +387,8 @@ class PatchEncoder(nn.Module):
         tokens : Tensor, shape (batch, n_patches, embed_dim)
             Tokens plus their position encoding.
         layer : int
-            As in :meth:`block_number`.
+            Layer of the encoder: 0 for the tokens, k for the output of block k. Negative numbers
+            count from the end: -1 is the last block.
         key_mask : Tensor of bool | None
             As in :meth:`forward`.
 

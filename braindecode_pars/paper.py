@@ -1,8 +1,8 @@
 """Hyperparameters of the PARS paper as dicts (sections 2.5 and A.1 of Sandino et al. 2025).
 
-``PARSClassifier(**paper.CLASSIFIER)`` has the model, the pretraining and the fine-tuning of the
+``PARSClassifier(**paper.CLASSIFIER)`` uses the model, the pretraining and the fine-tuning of the
 paper, for 30-second windows at 200 Hz. ``PretrainingNet(PARS, module__n_times=6000,
-callbacks=[WarmupCosine()], **paper.PRETRAINING)`` has only the pretraining of the paper.
+callbacks=[WarmupCosine()], **paper.PRETRAINING)`` runs only the pretraining of the paper.
 
 >>> from braindecode_pars import PARSClassifier, PatchEncoder, paper
 >>> PARSClassifier(**paper.CLASSIFIER).pretrain_epochs
@@ -23,7 +23,7 @@ ENCODER: dict[str, Any] = dict(
 )
 
 #: Parameters of :class:`~braindecode_pars.PARSNet`: the sizes of the encoder, and a head that pools
-#: the channels by attention, without electrode positions and amplitudes.
+#: the channels by attention and uses neither electrode positions nor amplitudes.
 MODEL: dict[str, Any] = dict(
     **ENCODER,
     channel_drop_prob=0.5,

@@ -68,10 +68,10 @@ def pretrain_encoder(
     encoder : PatchEncoder
         Encoder to train. Its weights are changed in place.
     windows : torch Dataset | SignalStore | list of these
-        Windows of one or several corpora, in any form that
-        :class:`~braindecode_pars.windows.SingleChannelWindows` accepts. You can also pass an
-        instance of SingleChannelWindows or, if the pretext task uses all channels, an instance of
-        :class:`~braindecode_pars.windows.AllChannelWindows`.
+        Windows of one or several corpora, for example a braindecode windows dataset. A SignalStore
+        contains the continuous recordings of a corpus on disk. You can also pass an instance of
+        :class:`~braindecode_pars.windows.SingleChannelWindows` or, if the pretext task uses all
+        channels, an instance of :class:`~braindecode_pars.windows.AllChannelWindows`.
     settings : PretrainingSettings | None
         Pretext task, number of epochs, learning rate and further settings. If None, the default
         settings are used.
@@ -83,9 +83,10 @@ def pretrain_encoder(
         Sampling rate in Hz, for pretext tasks that require it. It is only used if the windows do
         not contain their sampling rate.
     held_out_windows : same types as windows | None
-        Windows of held-out subjects, used only if ``settings.epochs`` is None: the loss on these
-        windows then determines when training ends. If ``settings.epochs`` and ``held_out_windows``
-        are both None, a tenth of the subjects in ``windows`` is held out.
+        Windows of held-out subjects (subjects who are not used for training). If
+        ``settings.epochs`` is None, the loss on these windows determines when training ends; if
+        ``held_out_windows`` is also None, a tenth of the subjects in ``windows`` is held out. If
+        ``settings.epochs`` is a number, ``held_out_windows`` is ignored.
     callbacks : list of skorch callbacks | None
         Additional callbacks of the net.
     on_end : callable | None
@@ -124,8 +125,8 @@ def pretrain_encoder(
         If the final loss is above 0.98 times the chance-level loss (the loss of the best prediction
         that ignores the signal). The final loss is the loss on held-out subjects if it was
         computed, and otherwise the mean training loss of the last tenth of the epochs. Sham
-        pretraining (on the targets of other windows) issues no warning, because its loss is
-        expected to stay at chance level.
+        pretraining (each window has the targets of another window) issues no warning, because its
+        loss is expected to stay at chance level.
 
     Examples
     --------
@@ -222,8 +223,8 @@ def _report(net: PretrainingNet, steps_per_epoch: int, sham: bool, verbose: int)
         training.warn_of_chance(net.history, steps_per_epoch)
     elif verbose:
         log.info(
-            "Sham pretraining (on the targets of other windows) finished. Its loss is expected to "
-            "stay at chance level, because there is nothing to learn."
+            "Sham pretraining (each window has the targets of another window) finished. Its loss "
+            "is expected to stay at chance level, because there is nothing to learn."
         )
 
 
@@ -256,9 +257,9 @@ class RelativeLoss(skorch.callbacks.Callback):
     (:meth:`~braindecode_pars.pretext.PretextTask.chance_loss`). Unlike the losses themselves,
     relative losses of different tasks and settings can be compared.
 
-    Every :class:`PretrainingNet` has this callback. The callback adds the columns
-    ``train_loss_relative`` and ``valid_loss_relative`` to the history of the net. If the loss of
-    the task consists of several parts
+    Every :class:`PretrainingNet` has this callback. The callback adds the column
+    ``train_loss_relative`` to the history of the net and, if a validation loss is computed, the
+    column ``valid_loss_relative``. If the loss of the task consists of several parts
     (:meth:`~braindecode_pars.pretext.PretextTask.part_losses`), the callback also adds one column
     per part, such as ``train_loss_relative_mae``: the mean over the batches that contain this part.
 
@@ -307,11 +308,11 @@ class RelativeLoss(skorch.callbacks.Callback):
 class PretrainingNet(computing.TrainingNet):
     """skorch net that trains a pretext task.
 
-    The module is the pretext task. Its ``forward(x)`` returns ``(prediction, target)``, the two
-    arguments of the criterion. The history also contains relative losses: the losses divided by
-    ``chance_loss()`` of the task. In all other respects, the net is a standard skorch net. The
-    learning rate is constant, unless the callbacks contain a learning rate schedule such as
-    :class:`~braindecode_pars.callbacks.WarmupCosine`.
+    The module of the net is the pretext task. Its ``forward(x)`` returns ``(prediction, target)``,
+    the two arguments of the criterion. The history also contains relative losses: the losses
+    divided by ``chance_loss()`` of the task. In all other respects, the net is a standard skorch
+    net. The learning rate is constant. To change it during training, add a learning rate schedule
+    to the callbacks, such as :class:`~braindecode_pars.callbacks.WarmupCosine`.
 
     Parameters
     ----------
@@ -451,7 +452,7 @@ class PretrainingNet(computing.TrainingNet):
             return torch.stack(losses).mean().item()
 
     def agreed(self, value: float) -> float:
-        """Return a value on which all processes agree; overridden for distributed training."""
+        """Return ``value``. For distributed training, subclasses make it equal in all processes."""
         return value
 
     def run_single_epoch(self, iterator: Any, training: bool, *args: Any, **kwargs: Any) -> None:

@@ -29,20 +29,25 @@ def instance_norm(x: Tensor, eps: float = 1e-20) -> Tensor:
     Parameters
     ----------
     x : Tensor, shape (..., n_times)
-        Signals in any unit. Signals in volts and in microvolts give the same result: the square
-        root of the default ``eps`` is 0.1 nV for signals in volts, which is much smaller than the
-        amplitude of EEG. If the standard deviation of a signal is below 1e-9 in its unit, the
-        variance of the result is below 0.99, because of ``eps``. If the standard deviation is above
-        1e19, the variance overflows. The estimators and the
-        :class:`~braindecode_pars.signal_store.SignalStore` issue a warning in both cases.
+        Signals in any unit, such as volts or microvolts. The unit has practically no effect on the
+        result if the standard deviation of each signal is between 1e-9 and 1e19, see Notes.
     eps : float
-        Constant added to the variance under the square root, in the squared unit of ``x``.
+        Constant added to the variance under the square root, in the squared unit of ``x``. It
+        prevents a division by zero.
 
     Returns
     -------
     Tensor, shape (..., n_times)
         Normalized signals, in the floating-point type of ``x``. A constant signal is mapped to
         zeros.
+
+    Notes
+    -----
+    If the standard deviation of a signal is below 1e-9 in its unit, the variance of the result is
+    below 0.99, because the default ``eps`` is not negligible. If the standard deviation is above
+    1e19, the variance overflows. The estimators and the
+    :class:`~braindecode_pars.signal_store.SignalStore` issue a warning in both cases. EEG in volts
+    is far above the lower limit, which is 1 nV.
 
     Examples
     --------
@@ -79,8 +84,7 @@ def grid_patches(x: Tensor, patch_size: int) -> Tensor:
     Returns
     -------
     Tensor, shape (batch, n_times // patch_size, patch_size)
-        Patches, as a view of the memory of ``x``. Patch ``n`` starts at sample
-        ``n * patch_size``.
+        Patches, as a view of ``x`` (no copy). Patch ``n`` starts at sample ``n * patch_size``.
 
     Examples
     --------
@@ -128,8 +132,9 @@ def extract_patches(x: Tensor, starts: Tensor, patch_size: int) -> Tensor:
 def detrended_patches(patches: Tensor) -> Tensor:
     """Remove the mean and the linear trend from each patch.
 
-    Low-frequency drifts change the mean and the slope of patches gradually over a window, so the
-    mean and the slope of a patch reveal its position.
+    Use this function in a pretext task that predicts the positions of patches. Low-frequency drifts
+    change the mean and the slope of patches gradually over a window, so the mean and the slope of a
+    patch would reveal its position.
 
     Parameters
     ----------
@@ -166,7 +171,7 @@ def random_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw random starts of patches, which may overlap (section 2.1 of the PARS paper).
+    """Draw random start samples for patches that may overlap (section 2.1 of the PARS paper).
 
     The starts are drawn independently from a uniform distribution between 0 and ``n_times -
     patch_size``. With many patches, overlaps are unavoidable: 40 patches of 1 s, for example, do
@@ -209,12 +214,13 @@ def nonoverlapping_starts(
     device: torch.device | str | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Draw the starts of patches that do not overlap within a signal.
+    """Draw random start samples for patches that do not overlap within a signal.
+
+    In the PARS paper, patches may overlap. Use patches without overlap to measure how much a
+    pretext task depends on samples that two patches have in common.
 
     All arrangements of ``n_patches`` patches with at least ``min_gap`` samples between adjacent
-    patches are equally likely. The patches are in random order. In the PARS paper, patches may
-    overlap; use patches without overlap to measure how much a pretext task depends on samples that
-    two patches have in common.
+    patches are equally likely. The patches of a signal are in random order.
 
     Parameters
     ----------
@@ -248,8 +254,8 @@ def nonoverlapping_starts(
         raise ValueError(
             f"{n_patches} patches of {patch_size} samples with min_gap={min_gap} do not "
             f"fit into {n_times} samples without overlap; at most "
-            f"{(n_times + min_gap) // stride} patches fit. Decrease n_patches or min_gap, or use "
-            "overlap=True."
+            f"{(n_times + min_gap) // stride} patches fit. Decrease n_patches or min_gap, or allow "
+            "overlap (overlap=True in a pretext task)."
         )
     # Without the samples of patches and gaps, the starts of the patches are a multiset of n_patches
     # values in 0..slack. Each multiset is obtained from a subset of n_patches values in
@@ -296,7 +302,8 @@ def sinusoidal_positions(times: Tensor, embed_dim: int, *, base: float = 10_000.
 
     Notes
     -----
-    The PARS paper does not state in which unit times are encoded.
+    The PARS paper does not state the unit of the encoded times. The patch length as unit is a
+    choice of this package.
 
     References
     ----------
@@ -374,7 +381,7 @@ class LogPowerSpectrum(nn.Module):
     >>> from braindecode_pars.tokens import LogPowerSpectrum
     >>> alpha = torch.sin(2 * torch.pi * 10 * torch.arange(128) / 128)
     >>> spectrum = LogPowerSpectrum(patch_size=128)(alpha)
-    >>> spectrum.shape, spectrum.argmax().item() + 1  # in Hz
+    >>> spectrum.shape, spectrum.argmax().item() + 1  # the peak is at 10 Hz
     (torch.Size([64]), 10)
     """
 
@@ -420,10 +427,12 @@ class LogPowerSpectrum(nn.Module):
 class SpectralPatchEmbedding(PatchEmbedding):
     """Spectral patch embedding: linear map of the patch plus linear map of its log power spectrum.
 
-    The first map is the linear patch embedding of the PARS paper. The second map is applied to the
-    :class:`LogPowerSpectrum` of the patch. A linear layer on the samples cannot represent the power
-    of an oscillation, because power is quadratic in the signal. The foundation model CBraMod also
-    adds a map of the spectrum of a patch to the token of this patch.
+    The patch embedding maps each patch to a token, the vector that represents the patch in the
+    transformer. The first map is the linear patch embedding of the PARS paper
+    (:class:`PatchEmbedding`). The second map is applied to the :class:`LogPowerSpectrum` of the
+    patch. It is needed because a linear layer on the samples cannot represent the power of an
+    oscillation, which is quadratic in the signal. The foundation model CBraMod also adds a map of
+    the spectrum of a patch to the token of this patch.
 
     Parameters
     ----------

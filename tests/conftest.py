@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 import braindecode_pars
 
 matplotlib.use("Agg")
+pytest.register_assert_rewrite("support")  # assertions of shared tests show their values
 
 #: Folder of the package that is tested. This is the installed package, except if the tests run in a
 #: clone with ``python -m pytest`` or with PYTHONPATH.

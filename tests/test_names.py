@@ -37,7 +37,8 @@ def test_every_recipe_has_a_row_and_a_test():
     recipes = [module.RECIPE for module in map(import_module, modules) if "RECIPE" in vars(module)]
     assert {recipe.name: recipe for recipe in recipes} == datasets.RECIPES
     for name in names.RECIPES:
-        assert (TESTS / "datasets" / f"test_{name}.py").is_file(), name
+        tests = (TESTS / "datasets" / f"test_{name}.py").read_text(encoding="utf-8")
+        assert f'(RecipeContract):\n    name = "{name}"\n' in tests, name
 
 
 def test_corpora_and_their_families_are_those_of_the_rows():
@@ -57,6 +58,7 @@ def test_every_metric_is_computed_from_what_its_row_says():
     of_rows = {"labels": {*labels}, "probabilities": {*probabilities}}
     for name, metric in names.METRICS.items():
         of_rows[metric.needs].remove(name)
+        assert f'"{name}"' in str(metrics.score_predictions.__doc__), name
     assert not any(of_rows.values())
 
 

@@ -201,7 +201,7 @@ def test_listed_names_exist_with_parameters_and_an_example():
         if not callable(thing):
             continue
         body = sections(thing)
-        assert any(line.lstrip().startswith(">>>") for line in body["Examples"]), name
+        assert any(line.lstrip().startswith(">>>") for line in body.get("Examples", [])), name
         if not (isinstance(thing, type) and issubclass(thing, Exception)):
             entries = [*body.get("Parameters", []), *body.get("Attributes", [])]
             heads = [line.partition(" : ")[0] for line in entries if not line.startswith(" ")]

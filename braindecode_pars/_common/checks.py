@@ -166,9 +166,8 @@ def check_parameters(
 def names_file(task: Any) -> bool:
     """Whether a pretext task is specified as a class in a Python file, as in "my_task.py:Slope".
 
-    To use such a task, the file is imported, which runs its code. If the name of the file was read
-    from a saved model, the file must not be imported, because only the user may decide which code
-    is run.
+    To use such a task, the file must be imported, which runs its code. A file whose name was read
+    from a saved model must not be imported, because only the user may decide which code is run.
     """
     return isinstance(task, str) and task.rpartition(":")[0].endswith(".py")
 
@@ -243,10 +242,10 @@ def check_same_rate(
         (unknown), no error is raised.
     what, expected_of : str
         Beginnings of the two clauses of the error message, such as "These windows are" and "the
-        model was trained at". The first clause continues with "sampled at ... Hz".
+        model was trained at". The clauses continue with "sampled at ... Hz" and "... Hz".
     remedy : str
-        Last sentence of the error message, which states what to do. ``{expected:g}`` is replaced
-        with the expected sampling rate.
+        Last sentence of the error message, which states what to do, without its full stop.
+        ``{expected:g}`` is replaced with the expected sampling rate.
 
     Raises
     ------

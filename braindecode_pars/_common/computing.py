@@ -57,8 +57,7 @@ def usual_torch(gradients: bool = True) -> Iterator[None]:
 
     The settings of the calling program may differ: it may have set a different default dtype or
     device, or may call this package inside ``no_grad`` or autocast. The default dtype is global to
-    the process. If several threads are inside the context, it is restored when the last thread
-    leaves.
+    the process, so it is restored only when the last thread leaves the context.
 
     Parameters
     ----------
@@ -107,8 +106,8 @@ def seeded(
         Device whose generator is also seeded.
     is_shared : bool
         Whether other threads may enter the context at the same time, for example threads that are
-        started inside the context. The random numbers of this thread then depend on what the other
-        threads draw.
+        started inside the context. If False, other threads wait until this thread leaves. If True,
+        the random numbers of this thread depend on what the other threads draw.
     """
     device = torch.device(device)
     devices = [] if device.type == "cpu" else [device]
@@ -158,12 +157,12 @@ _PRECISION_RULES = dict(precision=choice("float32", "bfloat16"), compile=boolean
 class TrainingNet(skorch.NeuralNet):
     """Base class of the skorch nets of this package: precision, compilation, CUDA graphs, checks.
 
-    It differs from :class:`skorch.NeuralNet` as follows:
+    A TrainingNet differs from :class:`skorch.NeuralNet` as follows:
 
     - The forward pass is computed in the chosen precision.
     - AdamW uses its fused implementation, except on MPS.
-    - On CUDA, float32 matrix products use TF32 during training. This includes the matrix products
-      of the decoder for pairs of patches, which never runs in bfloat16.
+    - On CUDA, float32 matrix products use TF32 during training. This includes the decoder of PARS,
+      which compares pairs of patches and never runs in bfloat16.
     - After Ctrl-C, ``fit`` runs the callbacks and then raises KeyboardInterrupt, so that a pipeline
       or a cross-validation does not continue with a partially trained net. (``fit`` of skorch
       returns without an error.)
@@ -175,9 +174,9 @@ class TrainingNet(skorch.NeuralNet):
         Precision of the forward pass (torch autocast). Weights, gradients, optimizer state and
         losses are always float32.
     compile : bool
-        Whether to compile the encoder and the decoder, which take most of the computing time.
-        Compilation does not change the names of the weights, and random numbers are drawn outside
-        the compiled code. The first steps take up to a minute. If training runs on CUDA in a single
+        Whether to compile the encoder and the decoder, which take most of the computing time. The
+        first steps then take up to a minute. Compilation does not change the names of the weights,
+        and random numbers are drawn outside the compiled code. If training runs on CUDA in a single
         process, steps are also captured as CUDA graphs, see
         :class:`~braindecode_pars._common.step_graphs.StepGraphs`. Later steps replay the graphs
         without running the Python code of the modules, so the same operations run in every step.

@@ -155,7 +155,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "all of its EEG channels are used.",
     "flat_windows": "Channels are flat (constant, for example all zeros) in {n} of {n_windows} "
     "windows that were checked, for example in window {window} (channel index {rows:3}). Add "
-    "disconnected electrodes to info['bads'], or list only the channels to use in channels=.",
+    "disconnected electrodes to info['bads'], or pass the channels to use as channels=.",
     "implausible_unit": "In {n} of {n_windows} windows that were checked, the standard deviation "
     "of the signal is implausible (about {deviation:.1g}). In EEG, it is about 1e-6 to 1e-3 in "
     "volts, or 1 to 1000 in microvolts. The unit may have been converted twice. If so, multiply "
@@ -212,8 +212,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "source of the labels. The label -1 marks unlabeled windows and is not a class.",
     "unknown_subjects": "The subject of {n} of {n_windows} labeled windows is unknown, but methods "
     "are tested on held-out subjects, so every subject must be known. Add the subject of every "
-    "recording to its file name or description, or pass subject= (--subject), an expression that "
-    "matches the subject in the path of each file.",
+    "recording to its file name or description, or pass subject= (--subject), a regular "
+    "expression that matches the subject in the path of each file.",
     "too_few_of_class": "Each subject has windows of only one class. In this case, at least "
     "{minimum} subjects per class are required for training and testing, but some classes have "
     "fewer (number of subjects: {counts}). Add subjects to these classes, or exclude the classes.",
@@ -230,8 +230,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: the "
     "median amplitude of this class is {direction} by a factor of {factor:,.1f}, and the "
     "amplitudes hardly overlap. The cause may be physiological, as in deep sleep, or technical, "
-    "such as a different amplifier, unit or cap. Also evaluate on amplitude-normalized windows "
-    "(control analysis 'amplitude').",
+    "such as a different amplifier, unit or cap. To distinguish them, run controls() (command "
+    "'evaluate controls') with the control 'amplitude', which normalizes the amplitude.",
     "order_of_recordings": "Class is confounded with recording order: in all {n_subjects} subjects "
     "with recordings of different classes, the order of the classes is {classes} (according "
     "to {sources}). Time effects such as fatigue or drying electrodes may explain the scores. "
@@ -243,7 +243,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Audit of a split
     **{
         kind: f"{{n}} of {{n_windows}} test windows {relation} ({{names:3}}). Use all windows of a "
-        "subject either for training or for testing, and remove copies."
+        "subject either for training or for testing, and remove duplicate recordings."
         for kind, relation in _LEAKS.items()
     },
     "unlabeled_windows": "{n} of {n_windows} windows are unlabeled. They are used for "
@@ -258,10 +258,11 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "the channels shared by all recordings.",
     "average_with": "The average reference of this recording includes channels that the model does "
     "not use: {value}. If the average reference of the training data did not include these "
-    "channels, mark them as bad in raw.info['bads'], or change their channel type.",
+    "channels, mark them as bad in raw.info['bads'], or change their channel type (for example to "
+    "'misc').",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
-    "{texts}. With preprocess=True, differences are corrected where possible. Correct the "
-    "remaining differences in the original recording.",
+    "{texts}. Pass preprocess=True to correct what can be corrected automatically. For all other "
+    "differences, preprocess the original recording as in training.",
     "flat_channels": "Channels are flat (constant) for all or part of the recording. Duration per "
     f"channel, in seconds (of {{total:.0f}} s): {{value:.0f}}. {_EXCLUDE} {MAY_BE_REFERENCE}",
     "clipped_channels": "Channels are clipped for all or part of the recording. Duration per "

@@ -33,7 +33,8 @@ class Finding:
         Severity: "stop" (no study can be run on these data), "leak" (test data are related to
         training data), "warning" (results may be wrong) or "note" (information only).
     n : int
-        Number of cross-validation folds in which the check reported this finding.
+        Number of cross-validation folds in which the check reported this finding. 1 if the check
+        does not run in a cross-validation.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def _is_number(value: Any) -> bool:
 
 
 class FindingWarning(UserWarning):
-    """Warning about a finding, which contains the values of the finding.
+    """Warning that contains a finding, so that its values can be read from the warning.
 
     Attributes
     ----------

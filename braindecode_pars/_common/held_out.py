@@ -58,10 +58,10 @@ def split_held_out(examples: Any, seed: int | None) -> tuple[Subset, Subset]:
     Returns
     -------
     train, held_out : Subset
-        Training and held-out examples. One in ten subjects is held out, but at least one subject.
-        If there are fewer than three subjects, or if the subject of a window is unknown, one in ten
-        windows is held out instead. With one or two windows, no window is held out, and both
-        subsets contain all examples.
+        Training and held-out examples. A tenth of the subjects is held out, but at least one
+        subject. If there are fewer than three subjects, or if the subject of a window is unknown, a
+        tenth of the windows is held out instead. With one or two windows, both subsets contain all
+        examples.
     """
     names = examples.windows.corpus_subjects
     codes = np.arange(len(examples))
@@ -90,19 +90,21 @@ class HeldOutSchedule(skorch.callbacks.Callback):
     is the held-out loss divided by the chance-level loss.
 
     The learning rate increases linearly over 100 steps, is then constant, and finally decays
-    linearly to zero. The decay takes the last fifth of all epochs. It begins as soon as one of
-    these conditions is met:
+    linearly to zero. The decay takes the last fifth of all epochs, and training ends with it. The
+    decay begins as soon as one of these conditions is met:
 
     - The relative held-out loss is below 0.98, and has decreased by less than 0.01 in the second
       half of the epochs so far.
-    - The remaining budget (``max_steps`` or ``minutes``) is only sufficient for the decay.
+    - The steps or minutes that remain until ``max_steps`` or ``minutes`` are only sufficient for
+      the decay.
 
     A loss at chance level does not end training, because the loss of PARS is at chance level during
     the first hundred steps. The held-out loss is computed each time the number of steps has
     increased by 25 %, always on the same examples.
 
-    Budgets are rounded to whole epochs, with at least two epochs. An epoch has at most 250 steps;
-    if the dataset has more batches, each epoch uses a random subset of the windows.
+    The limits ``max_steps`` and ``minutes`` are rounded to whole epochs, with at least two epochs.
+    An epoch has at most 250 steps; if the dataset has more batches, each epoch uses a random subset
+    of the windows.
 
     The training history contains ``valid_loss`` and ``valid_loss_relative`` in each epoch in which
     the held-out loss was computed, which includes the last epoch. When an interrupted run is
@@ -162,7 +164,7 @@ class HeldOutSchedule(skorch.callbacks.Callback):
     def factor(self, epochs: float) -> float:
         """Return the learning rate, divided by its full value, after a number of epochs.
 
-        The number of epochs may be fractional.
+        ``epochs`` may be fractional, such as 2.5 in the middle of the third epoch.
         """
         if epochs >= self.decay_from_:
             return (self.end_ - epochs) / (self.end_ - self.decay_from_)

@@ -92,8 +92,8 @@ def load_tensors(
     Raises
     ------
     ValueError
-        If ``strict`` is True, and tensors are missing, unexpected or have a different shape. If
-        ``strict`` is False, and no tensor matches.
+        If no tensor matches. With ``strict=True``, also if tensors are missing, are unexpected or
+        have a different shape.
 
     Examples
     --------
@@ -354,9 +354,10 @@ def check_may_save(folder: Path, kind: str, *, share: bool = False) -> None:
     Raises
     ------
     ValueError
-        If the folder contains a model of a different kind, or other files but no model. With
-        ``share``, also if the folder contains any files that do not belong to the model, including
-        files that another process is writing.
+        If the folder contains a model of a different kind, or if it contains other files but no
+        model (repository files, such as ``README.md`` and ``.git``, are accepted). With ``share``,
+        also if it contains other files next to a model, including files that another process is
+        writing.
     """
     kinds = kinds_in(folder)
     if other_kinds := {*kinds} - {kind}:
@@ -509,8 +510,8 @@ def bundled_names() -> list[str]:
     Examples
     --------
     >>> from braindecode_pars._common.model_files import bundled_names
-    >>> "unknown" in bundled_names()
-    False
+    >>> bundled_names()
+    ['features-eegmmidb', 'pars-sleep']
     """
     return sorted(file.parent.name for file in FOLDER.glob("*/encoder.safetensors"))
 
@@ -526,8 +527,8 @@ def bundled_folder(name: str) -> Path | None:
     Examples
     --------
     >>> from braindecode_pars._common.model_files import bundled_folder
-    >>> bundled_folder("unknown") is None
-    True
+    >>> bundled_folder("small").name, bundled_folder("unknown")
+    ('features-eegmmidb', None)
     """
     name = ALIASES.get(name, name)
     return FOLDER / name if name in bundled_names() else None
@@ -548,8 +549,7 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
     Parameters
     ----------
     source : str | Path
-        One of the following. If a source can have several of these meanings, an existing folder
-        with a model takes precedence.
+        One of the following:
 
         - a folder, or the model file in the folder
         - the name of an encoder that is bundled with the package
@@ -557,6 +557,9 @@ def model_folder(source: str | Path, *, download: bool = False, **options: Any) 
           It is downloaded if it is not in the local cache.
         - ``"owner/name"``: a model in the local cache of the Hugging Face Hub. It is only
           downloaded if ``download`` is True.
+
+        An existing folder takes precedence over a model on the Hub with the same name and, if the
+        folder contains a model, over a bundled encoder with the same name.
     download : bool
         Whether to download models that are specified as ``"owner/name"``.
     **options

@@ -36,7 +36,8 @@ class Entry:
     description : str
         Short description, for help texts and documentation.
     flags : tuple of str
-        Additional properties, such as ``"paper"`` for a pretext task that the paper compares.
+        Additional properties, such as ``"paper"`` for a pretext task that is compared in the PARS
+        paper.
     """
 
     name: str
@@ -298,7 +299,7 @@ EXTRAS = {
 
 
 def lazy(path: str) -> Any:
-    """Import a lazy name, and return the object with this name.
+    """Import and return the object with a lazy name (a name of :data:`LAZY`).
 
     Parameters
     ----------
@@ -346,6 +347,8 @@ def facade(
     package: str, shown: Iterable[str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a subpackage with lazy names.
+
+    A lazy name is imported from another subpackage on first use, see :data:`LAZY`.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _MAX_DIFFERENCES = 10
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """Folder for results of one kind, such as a store, a run, an evaluation or predictions.
+    """Folder for results of one kind, such as a signal store, a run, an evaluation or predictions.
 
     Several calls may write to the same folder, one after the other. If the folder contains files of
     other programs, or results that were computed with different settings, an error is raised.
@@ -31,7 +31,7 @@ class ResultsFolder:
     path : Path
         Path of the folder.
     what : str
-        Kind of the results, for messages, such as "a store".
+        Kind of the results, for messages, such as "a signal store".
     settings : mapping
         Settings on which all results depend. The values must be JSON serializable.
     marks : tuple of str
@@ -39,9 +39,10 @@ class ResultsFolder:
         one of these files or folders, it is considered a folder with results of this kind. Other
         programs may use the same names, so functions that read these files must check the content.
     grows : tuple of str
-        Settings to which a later call may add entries, such as the methods of an evaluation.
+        Names of settings to which a later call may add entries, such as the methods of an
+        evaluation.
     may_differ : tuple of str
-        Settings that may differ between calls.
+        Names of settings that may differ between calls.
     allowed_files : tuple of str
         Names of other files that the folder may contain before results are written.
 

@@ -44,8 +44,9 @@ class PretrainingSettings:
     Attributes
     ----------
     task : str | type[PretextTask] | PretextTask
-        Pretext task: a name in ``PRETEXT_TASKS``, a class, or an instance. It can also be a class
-        in a Python file, written as ``"my_task.py:Slope"``. The code in this file is then executed.
+        Pretext task: a name in :data:`~braindecode_pars.pretext.PRETEXT_TASKS` (such as
+        ``"pars"``), a class, or an instance. It can also be a class in a Python file, written as
+        ``"my_task.py:Slope"``. The code in this file is then executed.
     task_params : dict
         Additional arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     epochs : int | None
@@ -56,8 +57,8 @@ class PretrainingSettings:
         :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     max_steps, minutes : int | None, float | None
         Maximum number of steps, and maximum duration in minutes, if ``epochs`` is None. If
-        ``max_steps`` and ``minutes`` are both None, the maximum is 2000 steps. With ``minutes``,
-        the result depends on the speed of the machine.
+        ``max_steps`` and ``minutes`` are both None, the maximum is 2000 steps. If ``minutes`` is
+        set, the result depends on the speed of the machine.
     sham : bool
         Whether to use sham pretraining: the same training, but each example gets the target of
         another example, so there is nothing to learn. Sham pretraining is a control condition.
@@ -68,7 +69,7 @@ class PretrainingSettings:
         :class:`~braindecode_pars.callbacks.WarmupCosine`. If ``epochs`` is None, this setting is
         ignored, and the warm-up has 100 steps.
     precision, compile
-        As in :class:`~braindecode_pars._common.computing.TrainingNet`.
+        As in :class:`~braindecode_pars.pretraining.PretrainingNet`.
     device : str | torch.device | None
         Device used for pretraining. ``"auto"`` selects CUDA, MPS or the CPU, in this order. If
         None, the device of the encoder is used.
@@ -104,7 +105,8 @@ class PretrainingSettings:
     def of(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
         """Create settings from the parameters of an estimator or a run.
 
-        ``others`` are additional settings, which take precedence.
+        Parameters that are not settings are ignored. ``others`` are additional settings, which take
+        precedence over ``parameters``.
         """
         names = {setting.name for setting in fields(cls)} & parameters.keys()
         return cls(**{name: parameters[name] for name in names} | others)
@@ -125,6 +127,6 @@ class PretrainingSettings:
         if self.sham and 1 in (self.batch_size, getattr(self, "micro_batch_size", None)):
             raise ValueError(
                 "With sham=True, each window in a batch gets the targets of another window, so "
-                "batch_size (and micro_batch_size of a run) must be at least 2, got 1. Increase "
-                "the batch size."
+                "batch_size (and micro_batch_size of a RunConfig) must be at least 2. Got 1 for "
+                "at least one of them."
             )

@@ -156,8 +156,8 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
     """Map the names of sleep stages in a scoring to AASM stages.
 
     Stages 3 and 4 of Rechtschaffen and Kales are mapped to N3. The result can be passed as
-    ``labels`` or ``classes`` to :mod:`datasets.folder <braindecode_pars.datasets.folder>`, which
-    creates no windows for names that are not in the dict.
+    ``labels`` or ``classes`` to the functions of :mod:`~braindecode_pars.datasets.folder`, which
+    create no windows for names that are not in the dict.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def aasm_stages(names: Iterable[Any], scheme: str | None = None) -> dict[Any, st
 
 
 def known_stages(names: Iterable[object]) -> dict[object, str]:
-    """Return the standard sleep stage for each name, see :func:`stage_of`.
+    """Return a dict from each name to its standard sleep stage, see :func:`stage_of`.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ def known_stages(names: Iterable[object]) -> dict[object, str]:
     if unknown := [repr(name) for name, stage in stages.items() if stage is None]:
         raise ValueError(
             f"These names are not recognized as sleep stages: {', '.join(unknown)}. Use names such "
-            "as W, N1, N2, N3 and R: set class_names_ of the classifier, or stage_names of a "
-            "figure. To draw other names in a figure, pass order=."
+            "as W, N1, N2, N3 and R: set class_names_ of the classifier, or pass stage_names= to "
+            "the plotting function. To plot other names, pass order=."
         )
     return {name: str(stage) for name, stage in stages.items()}
 

@@ -164,9 +164,11 @@ class SubjectKeys:
     --------
     >>> from braindecode_pars._common.subjects import SubjectKeys
     >>> seen = SubjectKeys(["physionet_mi:S002", 3, "tueg:aaaaaaaa"])
-    >>> "physionet_mi:2" in seen, 2 in seen, "eegmat:2" in seen, "eegmat:3" in seen
-    (True, True, False, True)
-    >>> "tuab:aaaaaaaa" in seen
+    >>> "physionet_mi:2" in seen, 2 in seen, "eegmat:2" in seen
+    (True, True, False)
+    >>> "eegmat:3" in seen  # the corpus of subject 3 is unknown, so it may be eegmat
+    True
+    >>> "tuab:aaaaaaaa" in seen  # tuab and tueg share subjects
     True
     """
 
@@ -182,12 +184,13 @@ class SubjectKeys:
 
 
 class SeenSubjects(SubjectKeys):
-    """Set of training subjects of an encoder: ``subject in seen`` is True if it is in the set.
+    """Set of training subjects of an encoder, with strict matching of numbers without a corpus.
 
-    Names are compared as in :class:`SubjectKeys`, except for numbers. Numbers such as 1, "s01" or
-    "sub-01" occur in many corpora. Therefore, a number without a corpus matches only the same
-    number without a corpus. :meth:`may_have` returns whether an unknown corpus is the only reason
-    why a subject does not match.
+    ``subject in seen`` is True if the subject is in the set. Names are compared as in
+    :class:`SubjectKeys`, except for numbers. Numbers such as 1, "s01" or "sub-01" occur in many
+    corpora. Therefore, a number without a corpus matches only the same number without a corpus.
+    :meth:`may_have` returns whether an unknown corpus is the only reason why a subject does not
+    match.
 
     Examples
     --------
@@ -211,7 +214,9 @@ class SeenSubjects(SubjectKeys):
 
 
 def public_corpora(subjects: Iterable) -> list[str]:
-    """Return the public corpora that are prefixes of subject names, in alphabetical order.
+    """Return the public corpora that occur as prefixes of subject names, sorted.
+
+    A corpus is public if :mod:`braindecode_pars.datasets` contains a function that reads it.
 
     Examples
     --------
@@ -254,13 +259,14 @@ def warn_of_similar_names(subjects: Iterable) -> None:
     Warns
     -----
     UserWarning
-        If two names are equal after letters and leading zeros are ignored
-        (:func:`subject_key`). The message contains these names.
+        If two names have the same key (:func:`subject_key`), which ignores leading zeros and
+        prefixes such as "S" and "sub-". The message contains these names. Names with different
+        corpora are not compared.
 
     Examples
     --------
     >>> from braindecode_pars._common.subjects import warn_of_similar_names
-    >>> warn_of_similar_names(["01", "02", "P1"])
+    >>> warn_of_similar_names(["01", "02", "P1"])  # no warning, because "P" is not ignored
     """
     by_key: dict[str, list] = {}
     for subject in dict.fromkeys(subjects):

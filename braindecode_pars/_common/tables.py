@@ -265,7 +265,9 @@ def numbers_of(name: str, values: Any) -> np.ndarray:
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must contain only numbers, got {values!s:.99}.") from None
+        raise TypeError(
+            f"{name} must contain only numbers, got {values!s:.99}. Convert them to numbers."
+        ) from None
 
 
 def with_numbers(table: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:

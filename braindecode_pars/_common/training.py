@@ -146,8 +146,8 @@ class ProgressBar(tqdm.auto.tqdm):
     def display(self, msg: str | None = None, pos: int | None = None, **options: Any) -> Any:
         """Draw the bar, or write a line to a log file.
 
-        In a log file, a line is written if ``pos`` is 0, or if a minute has passed since the last
-        line.
+        In a log file, a line is written if the bar ends (``pos`` is then 0), or if a minute has
+        passed since the last line.
         """
         if self._is_drawn:
             return super().display(msg, pos, **options)
@@ -175,10 +175,11 @@ class ProgressLine(skorch.callbacks.Callback):
     description : str
         Text before the bar.
     show : dict of str to str | None
-        Entries of the training history to show after the bar, with the short name of each entry. If
-        None, the training and validation losses are shown.
+        Entries of the training history that are shown after the bar, with their short names.
+        If None, the training and validation losses are shown.
     first_epoch : int
-        Number of epochs that were already trained, if training is resumed. The bar starts there.
+        Number of epochs that were already trained, if training is resumed; 0 otherwise. The bar
+        starts at the end of these epochs.
 
     Examples
     --------
@@ -240,9 +241,10 @@ AT_CHANCE = 0.98
 def loss_at_end(history: Sequence[dict[str, Any]]) -> float:
     """Return the relative loss (1 = chance level) at the end of pretraining; 0 if there is no loss.
 
-    If the held-out loss of the last epoch is known, it is returned. Otherwise, the training loss is
-    averaged over the last tenth of the epochs, in which the learning rate is close to zero. An
-    average is used because with few windows, the loss of a single epoch is noisy.
+    If the held-out loss of the last epoch is known, it is returned. Otherwise, the result is the
+    mean training loss over the last tenth of the epochs, in which the learning rate is close to
+    zero. The mean is used because the loss of a single epoch is noisy if there are only a few
+    windows.
     """
     if history and tables.HELD_OUT in history[-1]:
         return history[-1][tables.HELD_OUT]
@@ -322,8 +324,9 @@ def history_row(row: Mapping[str, Any]) -> dict[str, float]:
 def history_frame(phases: Mapping[str, Sequence[Mapping[str, Any]]]) -> pd.DataFrame:
     """Return the training history as a table with one row per epoch.
 
-    The columns are ``phase``, ``epoch``, the losses, and the losses of the subtasks of a joint
-    task. ``phases`` contains the skorch history of each phase, such as pretraining.
+    The columns are ``phase``, ``epoch``, the losses and, for a pretext task with several losses,
+    the loss of each part. ``phases`` contains the skorch history of each phase, such as
+    pretraining.
     """
     rows = [
         {**history_row(row), "phase": phase} for phase, history in phases.items() for row in history

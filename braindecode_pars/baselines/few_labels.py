@@ -48,28 +48,29 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
 
     Each member of the ensemble is a logistic regression on one set of standardized features. For a
     window :math:`x`, the probability of class :math:`c` is the mean of the probabilities
-    :math:`p_v` that the :math:`n_v` feature sets yield,
+    :math:`p_v` that the :math:`n_v` members predict, one for each feature set :math:`v`,
 
     .. math::
         p(c \mid x) = \frac{1}{n_v} \sum_{v} p_v(c \mid x) .
 
-    There are three feature sets by default:
+    By default, there are three feature sets:
 
-    - the features of a frozen pretrained encoder for each channel
+    - the features of each channel, computed by a frozen pretrained encoder
       (:class:`~braindecode_pars.PARSEmbedder`),
     - the Riemannian tangent space of the spatial covariance
       (:class:`~braindecode_pars.evaluation.SpatialCovariance` and pyRiemann),
-    - and log band power (:class:`~braindecode_pars.evaluation.LogBandPower`).
+    - log band power (:class:`~braindecode_pars.evaluation.LogBandPower`).
 
     The encoder is not trained, so fitting takes seconds.
 
-    **This classifier is transductive with subject-wise centering,** which is the default if the
-    subjects are known. The mean over the windows of each subject is subtracted from the features.
-    Each prediction therefore also uses the other windows of the test subject that are passed in the
-    same call, without their labels. If the label is constant within each subject, such as a
-    diagnosis, centering would remove the difference between the classes, so it is not used by
-    default. Scores with centering are comparable only with scores of methods that use the same data
-    of the test subject (:class:`~braindecode_pars.SubjectCentering`).
+    **With subject-wise centering, this classifier is transductive.** Centering subtracts the mean
+    over the windows of each subject from the features. Each prediction therefore also uses the
+    other windows of the test subject that are passed in the same call, without their labels. Scores
+    with centering are comparable only with scores of methods that use the same data of the test
+    subject (:class:`~braindecode_pars.SubjectCentering`). Centering is the default if the subjects
+    are known and their windows have several classes. It is not used by default if the label is
+    constant within each subject, such as a diagnosis, because it would remove the difference
+    between the classes.
 
     Parameters
     ----------
@@ -78,8 +79,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     recenter : "auto" | "subject" | None
         Whether to use subject-wise centering. ``"subject"`` subtracts the mean of each subject from
         the features. ``fit`` and predictions then require all windows of a subject in one call, and
-        at least 10 windows per subject. If at least 90 % of the subjects in ``fit`` have windows of
-        one class only, a warning is issued. If None, the features are not centered. ``"auto"`` is
+        at least 10 windows per subject; ``fit`` issues a warning if at least 90 % of the subjects
+        have windows of one class only. If None, the features are not centered. ``"auto"`` is
         ``"subject"`` if three conditions are met: the subject of every window of ``fit`` is known,
         each subject has at least 10 windows, and more than 10 % of the subjects have windows of two
         or more classes. Otherwise, ``"auto"`` is None. The choice is logged.
@@ -90,10 +91,10 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         encoder.
     C : float | None
         Inverse regularization strength of all logistic regressions, as in scikit-learn. If None,
-        one of 0.001, 0.01, 0.1 and 1 is selected for each feature set, by the log loss on held-out
-        subjects of the training data in up to five folds. If there is only one subject, or if the
-        subjects are unknown, 0.01 is used. On development data with four and eight labeled
-        subjects, ``C=0.01`` scored higher than ``C=None``.
+        one of 0.001, 0.01, 0.1 and 1 is selected for each feature set by cross-validation over the
+        subjects of the training data (log loss, up to five folds). If there is only one subject, or
+        if the subjects are unknown, None means 0.01. On development data with four and eight
+        labeled subjects, ``C=0.01`` scored higher than ``C=None``.
     prior_strength : float | None
         Strength with which :meth:`adapt` shrinks the weights of a new subject toward the weights of
         ``fit``, as in :class:`~braindecode_pars.estimators.LinearProbe`. If None, the strength is
@@ -128,10 +129,11 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         Prior strength that :meth:`adapt` uses for each feature set.
     one_class_recordings_ : bool
         Whether at least 90 % of the recordings in ``fit`` have windows of one class only.
-        Recordings with a single window are not counted. If True, subtracting the mean of a single
-        recording would remove the difference between the classes.
+        Recordings with a single window are not counted. If True, centering the windows of a
+        single recording would remove the difference between the classes.
     test_subject_data_ : TestSubjectData
-        Which data of the test subject a prediction uses in addition to the window itself.
+        Which data of the test subject a prediction uses in addition to the window itself, for
+        example ``ALL_UNLABELED`` with subject-wise centering.
     C_ : dict of str to float
         Inverse regularization strength of each feature set.
     views_ : dict of str to Pipeline
@@ -143,8 +145,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     encoder_ : PatchEncoder
         The pretrained encoder, on the CPU.
     encoder_card_ : EncoderCard
-        Metadata of the encoder, such as its training data and pretext task. ``finetune_subjects``
-        contains the subjects of this fit.
+        Metadata of the encoder, such as its training data and pretext task. The entry
+        ``finetune_subjects`` contains the labeled subjects of this fit.
     load_report_ : LoadReport
         Report of the tensors of the encoder that were loaded. Only present if the encoder was
         loaded from a folder.
@@ -159,10 +161,10 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
     windows shorter than two seconds is computed at a lower frequency resolution.
 
     If channels are missing or flat in the windows to predict, the prediction uses the remaining
-    channels. The features of a missing channel are set to their mean in ``fit``, and therefore do
-    not contribute to the logit. For the tangent space, the rows and columns of missing channels in
-    the covariance are replaced with their expected values, given the available channels and the
-    mean covariance of ``fit``.
+    channels. The features of a missing or flat channel are set to their mean in ``fit``, and
+    therefore do not contribute to the logit. For the tangent space, the rows and columns of this
+    channel in the covariance are replaced with their expected values, given the remaining channels
+    and the mean covariance of ``fit``.
 
     References
     ----------
@@ -220,9 +222,9 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         X, y
             As in :meth:`PARSClassifier.fit <braindecode_pars.PARSClassifier.fit>`.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for subject-wise centering and for the search for ``C``. The
-            subjects are also stored in the encoder card. If None, the subjects of the dataset are
-            used.
+            Subject of each window, for subject-wise centering and for the selection of ``C`` and
+            ``prior_strength``. The subjects are also stored in the encoder card (metadata). If
+            None, the subjects of the dataset are used.
 
         Returns
         -------
@@ -397,15 +399,16 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         return {name: transformers.subtract_means(X, subjects) for name, X in features.items()}
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
-        """Adapt the classifier to a new subject, with or without labels.
+        """Adapt the classifier to a new subject, with or without labels of this subject.
 
         Without labels (test-time adaptation), the mean of the training features is replaced with
-        the mean over the windows of the new subject. Afterwards, the prediction for a window does
-        not depend on the other windows that are passed in the same call. With labels of some
-        windows (calibration), the weights of each feature set are also refitted, with shrinkage
-        toward the weights of the training subjects
-        (:func:`~braindecode_pars.baselines.new_subject.ridge_towards`). In calibration, the mean is
-        replaced only if the classifier was fitted on centered features.
+        the mean over the windows of the new subject. With labels of some windows (calibration), the
+        weights of each logistic regression are refitted, with shrinkage toward the weights of the
+        training subjects (:func:`~braindecode_pars.baselines.new_subject.ridge_towards`); the mean
+        is replaced as well if the classifier was fitted on centered features.
+
+        The adapted classifier does not center again: its prediction for a window does not depend on
+        the other windows that are passed in the same call.
 
         Parameters
         ----------
@@ -414,7 +417,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
             is issued, because the estimate is imprecise.
         labels : array-like, shape (n_windows,) | None
             Label of each window: one of ``classes_``, or ``unlabeled_label`` if the window is
-            unlabeled. If None, no labels are used, even if the dataset contains labels.
+            unlabeled. If None, the classifier is adapted without labels, even if the dataset
+            contains labels.
 
         Returns
         -------
@@ -476,7 +480,7 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         return torch.from_numpy(logits).float()
 
     def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder.
+        """Return the number of weights of the encoder.
 
         Parameters
         ----------
@@ -486,14 +490,15 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         Returns
         -------
         int
-            Number of parameters.
+            Number of weights.
         """
         return computing.n_parameters(saved.load_encoder(self.encoder).encoder)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
-        """Return the training cost of ``fit``, without fitting.
+        """Return the training cost of the encoder, without fitting.
 
-        The weights and the iterations of the logistic regressions are not counted.
+        The encoder was pretrained earlier, and ``fit`` does not train it. The weights and the
+        iterations of the logistic regressions are not counted.
 
         Parameters
         ----------
@@ -503,7 +508,8 @@ class FewLabelsClassifier(windows_classifier.WindowsClassifier):
         Returns
         -------
         TrainingCost
-            Cost of pretraining the encoder.
+            Number of weights of the encoder, and number of steps of its pretraining.
+            ``finetuning_steps`` is 0.
 
         Raises
         ------
@@ -575,13 +581,15 @@ def _subjects_of(windows: table.Windows) -> np.ndarray:
 
 
 def impute_covariances(covariances: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    r"""Impute the covariances of missing channels with the help of a reference covariance.
+    r"""Replace covariances of missing channels with their expectation under a reference covariance.
 
     Let :math:`o` be the set of observed channels and :math:`m` the set of missing channels. For
     signals with the covariance :math:`R`, in which :math:`R_{mo}` is the block with the rows
     :math:`m` and the columns :math:`o`, the expectation of the missing signals given the observed
     signals :math:`x_o` is :math:`W x_o` with :math:`W = R_{mo} R_{oo}^{-1}`, and the conditional
-    covariance is :math:`R_{mm} - W R_{om}`.
+    covariance is :math:`R_{mm} - W R_{om}`. With the observed covariance :math:`C_{oo}`, the
+    covariance of missing and observed channels becomes :math:`W C_{oo}`, and the covariance of
+    missing channels :math:`W C_{oo} W^\top + R_{mm} - W R_{om}`.
 
     Parameters
     ----------

@@ -54,15 +54,16 @@ class InputFormat:
         Names of the channels that the network supports. If None, the network accepts any channels,
         in any order.
     all_channels : bool
-        Whether the network requires all of ``channels``, in this order. A bipolar channel that is
-        missing in the windows is computed as the difference of two channels.
+        Whether the network requires all of ``channels``, in this order. If a bipolar channel is
+        missing in the windows, it is computed as the difference of two channels. If False, the
+        windows may contain any of ``channels``.
     network_params : dict
         Arguments with which the network is built.
 
     Examples
     --------
     >>> from braindecode_pars.models import FOUNDATION_MODELS, InputFormat
-    >>> input_format = InputFormat(sfreq=100.0, volts=1e-6)
+    >>> input_format = InputFormat(sfreq=100.0, volts=1e-6)  # 100 Hz, in microvolts
     >>> FOUNDATION_MODELS["CBraMod"].sfreq
     200.0
     """
@@ -133,10 +134,10 @@ FOUNDATION_MODELS = {
 def input_format_of(
     network: type[nn.Module], param: InputFormat | None, tensors: Mapping[str, Tensor]
 ) -> InputFormat:
-    """Return ``param`` or, if it is None, the input format of the network in FOUNDATION_MODELS.
+    """Return the input format of a network: ``param`` or, if it is None, from FOUNDATION_MODELS.
 
     ``tensors`` contains the tensors of the weights file. They determine the number of channels of
-    BIOT, because its published weights are for either 16 or 18 channels.
+    BIOT, whose published weights are for either 16 or 18 channels.
 
     Raises
     ------
@@ -159,7 +160,8 @@ def input_format_of(
 class Prepare(nn.Module):
     """Convert windows to the input format of a network: channels, reference and sampling rate.
 
-    The signals must already be in the unit of the network.
+    The signals must already be in the unit of the network. If the input format has a
+    ``percentile``, the channels are also divided by it.
 
     Parameters
     ----------
@@ -206,7 +208,11 @@ class Prepare(nn.Module):
         self.register_buffer("weights", weights, persistent=False)
 
     def signal(self, n_chans: int, n_times: int) -> dict[str, Any]:
-        """Return the arguments of the network that describe the input, for windows of this shape.
+        """Return the arguments of the network that describe its input.
+
+        The result is a dict with the keys ``n_chans``, ``chs_info``, ``n_times`` and ``sfreq``, for
+        windows after conversion. The parameters ``n_chans`` and ``n_times`` are the shape of the
+        windows before conversion.
 
         Raises
         ------
@@ -287,12 +293,13 @@ def _channel_weights(inputs: Sequence[str], names: Sequence[str]) -> Tensor:
 
 
 def check_volts(amplitudes: AmplitudeRange | None, scale: float) -> None:
-    """Check for a unit mismatch: windows divided by ``scale`` must be in volts.
+    """Check for a unit mismatch: after division by ``scale``, the windows must be in volts.
 
     Raises
     ------
     ValueError
-        If the standard deviations of nearly all channels are above 1 mV, or below 10 nV.
+        If the standard deviations of nearly all channels are above 1 mV or below 10 nV, which is
+        implausible for EEG in volts.
     """
     if amplitudes and (amplitudes.low > 1e-3 * scale or amplitudes.high < 1e-8 * scale):
         low, high = amplitudes.low / scale, amplitudes.high / scale
@@ -349,9 +356,9 @@ def read_weights(
     Notes
     -----
     ``from_pretrained`` of braindecode is not used for three reasons. It loads most models only for
-    windows with the shape in the configuration file. If tensors are missing in the file, the
-    network has random values there, and no warning is issued. It imports and calls any function
-    that is named in the configuration file.
+    windows with the shape in the configuration file. If tensors are missing in the file, these
+    weights remain random, and no warning is issued. It imports and calls any function that is named
+    in the configuration file.
     """
     file = Path(source).expanduser()
     if file.suffix in _ENDINGS or file.is_file():

@@ -36,7 +36,7 @@ _MAX_FOLDS = 5
 
 @dataclass(eq=False, repr=False)
 class LinearProbe(windows_classifier.LabelPredictor):
-    r"""Linear probe: a linear classifier on the standardized features of a transformer.
+    r"""Linear probe: linear classifier on standardized features from a scikit-learn transformer.
 
     The features are computed once, standardized, and classified by logistic regression or by linear
     discriminant analysis (LDA). Unlike a pipeline of these steps, a LinearProbe has access to the
@@ -55,9 +55,9 @@ class LinearProbe(windows_classifier.LabelPredictor):
         Ledoit-Wolf shrinkage of the covariance.
     C : float | None
         Inverse regularization strength of logistic regression, as in scikit-learn. If None, one of
-        0.001, 0.01, 0.1 and 1 is selected by the log loss on held-out subjects of the training
-        data, in up to five folds. If there is only one subject, or if the subjects are unknown,
-        0.01 is used. ``C`` is ignored by LDA.
+        0.001, 0.01, 0.1 and 1 is selected by cross-validation over the subjects of the training
+        data (log loss, up to five folds). If there is only one subject, or if the subjects are
+        unknown, None means 0.01. LDA ignores ``C``.
     class_weight : "balanced" | dict | None
         Class weights, as in scikit-learn. In LDA, the prior probability of a class is proportional
         to its number of windows in ``fit``, multiplied by its class weight; ``"balanced"`` yields
@@ -71,7 +71,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
         ``fit``: the factor :math:`\lambda` in
         :func:`~braindecode_pars.baselines.new_subject.ridge_towards`. If None, one of 30, 3, 0.3,
         0.03 and 0.003 is selected by the balanced accuracy on held-out subjects of the training
-        data. If there are fewer than three subjects, or if the subjects are unknown, 0.3 is used.
+        data. If there are fewer than three subjects, or if the subjects are unknown, None means
+        0.3.
 
     Attributes
     ----------
@@ -88,8 +89,7 @@ class LinearProbe(windows_classifier.LabelPredictor):
         Prior strength that :meth:`adapt` uses.
     test_subject_data_ : TestSubjectData
         Which data of the test subject a prediction uses in addition to the window itself:
-        ``TestSubjectData.NONE``, unless the transformer uses subject-wise centering or the probe
-        was adapted.
+        ``TestSubjectData.NONE``, except with subject-wise centering or after :meth:`adapt`.
 
     References
     ----------
@@ -132,8 +132,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
         y : array-like, shape (n_windows,) | None
             Labels. If None, the labels of the dataset are used.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for the search for ``C`` and for the transformer. If None, the
-            subjects of the dataset are used.
+            Subject of each window, for the selection of ``C`` and ``prior_strength``, and for the
+            transformer. If None, the subjects of the dataset are used.
 
         Returns
         -------
@@ -144,7 +144,8 @@ class LinearProbe(windows_classifier.LabelPredictor):
         ------
         TypeError, ValueError
             If a parameter has the wrong type or is out of range, if labels are missing, or if
-            labels are not classes. Errors of the transformer are also raised.
+            labels are continuous values instead of classes. Errors of the transformer are also
+            raised.
         """
         windows_estimator.check_estimator(self)
         windows = convert.as_windows(X, y, groups)
@@ -180,12 +181,12 @@ class LinearProbe(windows_classifier.LabelPredictor):
         return self
 
     def adapt(self, X: Any, labels: Any = None) -> Self:
-        """Adapt the linear probe to a new subject, with or without labels.
+        """Adapt the linear probe to a new subject, with or without labels of this subject.
 
-        The method is the same as in :meth:`FewLabelsClassifier.adapt
-        <braindecode_pars.FewLabelsClassifier.adapt>`, applied to the features of the transformer.
-        The classifier counts as fitted on centered features if the transformer is a
-        :class:`~braindecode_pars.SubjectCentering`.
+        The features of the transformer are adapted as in :meth:`FewLabelsClassifier.adapt
+        <braindecode_pars.FewLabelsClassifier.adapt>`. With labels, the mean is also replaced if the
+        transformer is a :class:`~braindecode_pars.SubjectCentering`, because the probe was then
+        fitted on centered features.
 
         Parameters
         ----------
@@ -232,10 +233,11 @@ def logistic_regression(C: float, class_weight: str | dict | None) -> Pipeline:
 def folds_by_subject(
     subjects: np.ndarray | None, labels: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and held-out window indices of each cross-validation fold over subjects.
+    """Split windows into cross-validation folds by subject, and return the indices of each fold.
 
-    If there is only one subject, or if the subjects are unknown (None), the list is empty. A fold
-    is excluded if a class has no training window in this fold.
+    Each entry contains the training and the held-out indices. If there is only one subject, or if
+    the subjects are unknown (None), the list is empty. A fold is excluded if a class has no
+    training window in this fold.
     """
     numbers = np.zeros(len(labels), int) if subjects is None else pd.factorize(subjects)[0]
     n_subjects = numbers.max() + 1
@@ -254,7 +256,7 @@ def fit_logistic(
     class_weight: Any,
     classes: np.ndarray,
 ) -> Pipeline:
-    """Return a fitted pipeline of StandardScaler and logistic regression; select C if it is None.
+    """Fit a pipeline of StandardScaler and logistic regression; if C is None, select it first.
 
     Parameters
     ----------
@@ -272,6 +274,11 @@ def fit_logistic(
         Class weights; a dict has the labels as keys.
     classes : ndarray, shape (n_classes,)
         Label of each class, used if ``class_weight`` is a dict.
+
+    Returns
+    -------
+    Pipeline
+        Fitted pipeline. The value of ``C`` that was used is the attribute ``C`` of the last step.
     """
     if isinstance(class_weight, dict):  # convert weights by label to weights by class index
         weights: Any = cross_entropy_weights(codes, classes, class_weight)

@@ -85,7 +85,11 @@ def make_methods(
     equal_sizes: bool = True,
     **settings: Any,
 ) -> dict[str, BaseEstimator]:
-    """Create unfitted classifiers for ``evaluation.compare`` and the other evaluation protocols.
+    """Create unfitted classifiers by name, to compare them with an evaluation protocol.
+
+    Pass the result to :func:`~braindecode_pars.evaluation.compare`,
+    :func:`~braindecode_pars.evaluation.label_efficiency` or another protocol, which trains and
+    scores the classifiers on the same subjects.
 
     Parameters
     ----------
@@ -93,17 +97,17 @@ def make_methods(
         Method names from :data:`METHODS`:
 
         - the name of a pretext task, such as ``"pars"``: :class:`~braindecode_pars.PARSClassifier`
-          with this task, which pretrains on the training windows in every fit and then fine-tunes.
-          You can also pass the name of a task that you have registered, or a class in a Python
-          file, such as ``"my_task.py:Slope"`` (the class ``Slope`` in ``my_task.py``); the code of
-          the file is then run;
+          with this task. Every fit pretrains on the training windows, and then fine-tunes. You can
+          also pass the name of a task that you have registered, or a class in a Python file, such
+          as ``"my_task.py:Slope"`` (the class ``Slope`` in ``my_task.py``); the code of this file
+          is then run;
         - ``"scratch"``: the same network as for a pretext task, trained from scratch (without
           pretraining);
         - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with each encoder in
           ``encoder`` or, if ``encoder`` is None, with the bundled encoder ``"small"``;
-        - ``"probe"``: linear probe (a linear classifier on the features) of each encoder in
-          ``encoder``. If ``encoder`` is None, the linear probe uses a
-          :class:`~braindecode_pars.PARSEmbedder` that is pretrained with PARS in every fit;
+        - ``"probe"``: linear probe (a linear classifier on the features of a frozen encoder) of
+          each encoder in ``encoder``. If ``encoder`` is None, every fit pretrains a
+          :class:`~braindecode_pars.PARSEmbedder` with PARS for the linear probe;
         - ``"random-encoder"``: linear probe of a randomly initialized encoder;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode, trained with the
           published settings (see Notes);
@@ -126,40 +130,45 @@ def make_methods(
         - ``"amplitude"``: :class:`~braindecode_pars.evaluation.LogAmplitude` with logistic
           regression.
     encoder : path | str | dict of str to path | None
-        Pretrained encoder. For this encoder, two methods are added: ``"pretrained, head trained"``,
-        which trains only the head, and ``"pretrained, fine-tuned"``, which fine-tunes all weights
-        with the training settings of ``"scratch"``. If a dict is passed, such as ``{"PARS": "run1",
-        "MAE": "run2"}``, two methods are added for each encoder, and the keys replace
-        ``"pretrained"`` in the names. As a baseline for the frozen encoders, ``"random encoder,
-        head trained"`` is also added. With ``freeze_encoder=True``, only the methods with frozen
-        encoders are added; with ``freeze_encoder=False``, only the fine-tuned methods.
+        Pretrained encoder. If an encoder is passed, two methods that use it are added to the
+        methods in ``names``: ``"pretrained, head trained"`` trains only the head, and
+        ``"pretrained, fine-tuned"`` trains all weights, with the training settings of
+        ``"scratch"``. As a baseline for the frozen encoder, ``"random encoder, head trained"`` is
+        also added. If a dict is passed, such as ``{"PARS": "run1", "MAE": "run2"}``, both methods
+        are added for each encoder, and the keys replace ``"pretrained"`` in the names. With the
+        setting ``freeze_encoder=True``, only the methods with frozen encoders are added; with
+        ``freeze_encoder=False``, only the fine-tuned methods.
     subject_centering : bool
         Whether every method uses subject-wise centering, which is transductive: predictions also
         use the other windows of the test subject, without labels. In linear probes, the features
         are centered (:class:`~braindecode_pars.SubjectCentering`). In FewLabelsClassifier,
         ``recenter="subject"`` is set. In networks and in PARSClassifier, the signals are aligned
         (:class:`~braindecode_pars.estimators.EuclideanAlignment`). If True, the names of the
-        methods end with :data:`CENTERED`.
+        methods end with :data:`CENTERED`. If False, no method uses centering; the default of
+        FewLabelsClassifier is then ``recenter=None``.
     smoothing : bool
-        Whether to add a second version of each method, in which the predictions of consecutive
-        windows are smoothed (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of
-        these versions end with :data:`SMOOTHED`.
+        Whether to add a second version of each method, whose predictions are smoothed over
+        consecutive windows (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of the
+        smoothed versions end with :data:`SMOOTHED`.
     equal_sizes : bool
-        Whether new encoders have the sizes, the tokenizer and the patch length of the first encoder
-        in ``encoder``, so that differences between scores cannot be explained by these settings. If
-        ``encoder`` is None and ``names`` contains ``"few-labels"``, new encoders have the sizes of
-        ``"small"``. Sizes in ``settings`` take precedence. If False, new encoders have the default
-        sizes. In this case, also pass ``equal_sizes=False`` to the evaluation protocol, which
-        otherwise raises an error for encoders of different sizes.
+        Whether encoders that the methods create (pretrained in each fit, trained from scratch or
+        randomly initialized) have the sizes (such as ``embed_dim``), the tokenizer and the patch
+        length of the first encoder in ``encoder``, so that differences between scores cannot be
+        explained by these settings. If ``encoder`` is None and ``names`` contains ``"few-labels"``,
+        created encoders have the sizes of ``"small"``. Sizes in ``settings`` take precedence. If
+        False, created encoders have the default sizes. In this case, also pass
+        ``equal_sizes=False`` to the evaluation protocol, which otherwise raises an error for
+        encoders of different sizes.
     **settings
         Arguments of :class:`~braindecode_pars.PARSClassifier` and, if ``names`` contains
-        ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. Arguments that other
-        methods also have (``finetune_epochs``, ``validation``, ``channels``, ...) are also passed
-        to these methods, where they replace published settings. ``class_weight`` is passed to all
-        methods; the default is "balanced", as in PARSClassifier. ``C`` is passed to every logistic
-        regression (:class:`~braindecode_pars.estimators.LinearProbe` and FewLabelsClassifier); if
-        None, ``C`` is selected by cross-validation over subjects in each fit. The default of ``C``
-        is 0.01 for tangent space and FewLabelsClassifier, and 1 for all other methods.
+        ``"few-labels"``, of :class:`~braindecode_pars.FewLabelsClassifier`. An argument such as
+        ``finetune_epochs``, ``validation`` or ``channels`` is passed to every method that has this
+        argument, and replaces the published setting of EEGNet or ShallowFBCSPNet. ``class_weight``
+        is passed to all methods; the default is "balanced", as in PARSClassifier. ``C`` is passed
+        to every logistic regression (:class:`~braindecode_pars.estimators.LinearProbe` and
+        FewLabelsClassifier); if None, ``C`` is selected by cross-validation over subjects in each
+        fit. The default of ``C`` is 0.01 for tangent space and FewLabelsClassifier, and 1 for all
+        other methods.
 
     Returns
     -------
@@ -177,8 +186,9 @@ def make_methods(
     Notes
     -----
     EEGNet and ShallowFBCSPNet are trained for 500 epochs. Then the weights of the epoch with the
-    lowest loss on held-out training subjects are restored, as in Lawhern et al. 2018 (section 2.2)
-    for both networks. Lengths in samples are scaled to the sampling rate, also as in that paper.
+    lowest validation loss are restored, as in Lawhern et al. 2018 (section 2.2) for both networks.
+    Lengths in samples, such as kernel sizes, are scaled to the sampling rate, also as in this
+    paper.
 
     With 500 epochs, a fit takes minutes; with ``make_methods(["eegnet", "shallow"],
     finetune_epochs=15)``, it takes seconds (see :doc:`/results/hands` for the scores).
@@ -191,8 +201,8 @@ def make_methods(
       ms every 60 ms. As in braindecode's tutorials, it is trained with Adam, a learning rate of
       0.000625 with cosine annealing to zero, no weight decay, and batch size 64.
 
-    Both networks hold out 20 % of the training subjects for validation. Signals are scaled as
-    described in :class:`~braindecode_pars.estimators.NetworkClassifier`.
+    For both networks, 20 % of the training subjects are held out for validation. Signals are scaled
+    as described in :class:`~braindecode_pars.estimators.NetworkClassifier`.
 
     References
     ----------
@@ -244,8 +254,9 @@ def make_methods(
     displayed_names = [name for name, _ in named_methods]
     if duplicates := [name for name in displayed_names if displayed_names.count(name) > 1]:
         raise ValueError(
-            f"Method names must be unique, but two methods have the name {duplicates[0]!r}. Rename "
-            "the key of this encoder in the dict that you pass as encoder."
+            f"Method names must be unique, but two methods have the name {duplicates[0]!r}. "
+            "Names contain the keys of the dict passed as encoder, class names of pretext tasks, "
+            "and file names of weights. Rename the key, class or file that leads to this name."
         )
     methods = dict(named_methods)
     if smoothing:
@@ -421,7 +432,7 @@ _COLUMNS = dict.fromkeys(embedder.TrainingCost._fields, "Int64")
 def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> pd.DataFrame:
     """Tabulate the training cost of one fit of each method, without training.
 
-    Report the costs next to the scores: two methods with different numbers of parameters or
+    Report the costs next to the scores, because two methods with different numbers of parameters or
     training steps are not directly comparable.
 
     Parameters
@@ -436,9 +447,10 @@ def cost_table(estimators: Mapping[str, BaseEstimator], windows_ds: Dataset) -> 
     pandas.DataFrame
         One row for each method, with the columns ``method``, ``parameters`` (number of trained
         weights), ``pretraining_steps`` and ``finetuning_steps``. If a pretrained encoder was passed
-        as ``encoder``, the steps in which it was pretrained are included. A value is missing if it
-        is unknown or not applicable, as for band power. The weights of a classifier on fixed
-        features, such as the logistic regression of a linear probe, are not included.
+        as ``encoder``, the steps in which it was pretrained are included. A value is missing
+        (``<NA>``) if it is unknown, or if the method has no such cost, as for band power. The
+        weights of a classifier on fixed features, such as the logistic regression of a linear
+        probe, are not included.
 
     Raises
     ------
@@ -492,8 +504,8 @@ def check_equal_sizes(
     Returns
     -------
     dict of str to int
-        If the numbers differ, the number of encoder parameters of each method that has an encoder,
-        by method name. Empty if the numbers are equal.
+        Number of encoder parameters by method name, for methods that have an encoder. Empty if the
+        numbers are equal.
 
     Raises
     ------

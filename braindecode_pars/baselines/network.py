@@ -66,8 +66,9 @@ class NetworkClassifier(windows_classifier.WindowsClassifier):
     freeze_encoder, head_epochs : bool | "auto", int | "auto"
         Only used with ``weights``. ``freeze_encoder``: whether all pretrained weights are frozen,
         so that only the last layer is trained. ``head_epochs``: number of initial epochs in which
-        only the last layer is trained. ``"auto"`` freezes the pretrained weights unless
-        ``head_epochs`` is set. Frozen layers are in evaluation mode, without dropout.
+        only the last layer is trained. By default (both are ``"auto"``), the pretrained weights are
+        frozen. If only ``head_epochs`` is set, they are trained after these epochs. Frozen layers
+        are in evaluation mode, without dropout.
     sfreq : float | None
         Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
     preprocessing : Preprocessing | dict | None
@@ -159,10 +160,10 @@ verbose
         ------
         TypeError, ValueError
             If the windows or labels are invalid, as in PARSClassifier. If ``network`` is not a
-            braindecode model. Errors of the network are also raised. With ``weights``, also if the
-            weights belong to a different architecture, if the sampling rate of the windows is
-            unknown, or if the network does not accept the unit, the length or the channels of the
-            windows.
+            braindecode model. With ``weights``, also if the weights belong to a different
+            architecture, if the sampling rate of the windows is unknown, or if the network does not
+            accept the unit, the length or the channels of the windows. Errors of the network are
+            also raised.
         FileNotFoundError
             If ``weights`` does not exist.
         ImportError
@@ -222,7 +223,7 @@ verbose
         return train, valid
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
-        """Return the training cost of ``fit``, without training.
+        """Return the training cost of ``fit`` (trained weights and steps), without training.
 
         Parameters
         ----------
@@ -232,7 +233,8 @@ verbose
         Returns
         -------
         TrainingCost
-            Number of trained parameters and number of training steps.
+            Number of trained weights and number of training steps (``finetuning_steps``).
+            ``pretraining_steps`` is 0, also with ``weights``.
 
         Raises
         ------

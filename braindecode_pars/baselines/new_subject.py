@@ -114,8 +114,8 @@ def adapted(
     """Return a copy of a linear classifier that is adapted to one subject.
 
     With labeled windows, the coefficients are fitted to these windows, with shrinkage toward the
-    coefficients of the training subjects (:func:`ridge_towards`). The subject mean may replace the
-    mean of the training windows.
+    coefficients of the training subjects (:func:`ridge_towards`). Depending on ``codes`` and
+    ``is_centered``, the subject mean replaces the mean of the training windows.
 
     Parameters
     ----------
@@ -135,6 +135,11 @@ def adapted(
         Whether ``clf`` was fitted on centered features. If True, or if ``codes`` is None, the mean
         of the training windows is replaced with the subject mean. Otherwise, the mean of the
         training windows is kept.
+
+    Returns
+    -------
+    Pipeline
+        Adapted StandardScaler and linear classifier.
     """
     scaler, linear = clf = copy.deepcopy(clf)
     if is_centered or codes is None:
@@ -236,12 +241,13 @@ def chosen_strength(
     windows: Windows,
     folds: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> float:
-    """Return the prior strength with the highest balanced accuracy on held-out subjects.
+    r"""Select the shrinkage of a calibration by the balanced accuracy on held-out subjects.
 
-    In each fold, a classifier is calibrated to each of up to three held-out subjects, and predicts
-    the remaining windows of the subject. It is calibrated with the labels of the first 2 windows
-    per class, and again with the labels of the first 8 windows per class. Among prior strengths
-    with equal scores, the largest is selected.
+    Each candidate for the strength (:math:`\lambda` in :func:`ridge_towards`) is used to calibrate
+    a classifier to up to three held-out subjects per fold: once with the labels of the first 2
+    windows per class, and once with the labels of the first 8 windows per class. The calibrated
+    classifier is scored on the remaining windows of the subject. If several strengths have the
+    highest mean score, the largest is returned.
 
     The criterion is balanced accuracy instead of log loss, for this reason: if the weights are
     small because of regularization, a weak prior increases them, which can decrease (improve) the
@@ -256,8 +262,13 @@ def chosen_strength(
     windows : Windows
         Training windows, whose labels are class indices.
     folds : iterable of tuple
-        Indices of the training and the held-out windows of each fold. With fewer than three folds,
-        the default strength of 0.3 is returned.
+        Indices of the training and the held-out windows of each fold.
+
+    Returns
+    -------
+    float
+        Selected strength. The default of 0.3 if there are fewer than three folds, or if no held-out
+        subject has enough windows of each class.
     """
     scores, codes, subjects = [], windows.labels, np.asarray(windows.groups)
     folds = list(folds)

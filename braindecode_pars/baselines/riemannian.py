@@ -12,10 +12,10 @@ class RiemannianCentering(SubjectCentering):
     r"""Riemannian recentering: recenter and rescale the covariances of each subject (transductive).
 
     Let :math:`M` be the Riemannian mean of the covariances :math:`C_i` of a subject. Each
-    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}` (recentering). If ``rescale`` is True, the
-    recentered covariances of the subject are then raised to a common power, such that their mean
-    squared distance from the identity is 1 (rescaling). The computations are the same as in
-    pyRiemann.
+    covariance becomes :math:`M^{-1/2} C_i M^{-1/2}` (recentering). If ``rescale`` is True, all
+    recentered covariances of the subject are then raised to the same power, which is chosen so that
+    their mean squared distance from the identity is 1 (rescaling). The computations are the same as
+    in pyRiemann.
 
     Use this transformer before the Riemannian tangent space, as in
     ``make_pipeline(RiemannianCentering(SpatialCovariance()), TangentSpace())``.
@@ -29,7 +29,8 @@ class RiemannianCentering(SubjectCentering):
         Required: a transformer that computes the covariance of each window, such as
         :class:`~braindecode_pars.evaluation.SpatialCovariance`.
     min_windows : int
-        Minimum number of windows per subject.
+        Minimum number of windows per subject. If a subject has fewer windows, ``fit`` and
+        ``transform`` raise a ValueError.
     rescale : bool
         Whether to rescale the covariances of each subject after recentering.
 

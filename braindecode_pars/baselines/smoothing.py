@@ -22,8 +22,8 @@ from braindecode_pars.windows.transitions import Transitions
 class HMMSmoothing(LabelPredictor):
     """Smooth predictions of consecutive windows with a hidden Markov model (transductive).
 
-    Use it for labels with temporal structure, such as sleep stages. ``fit`` estimates the
-    transition probabilities between the labels of consecutive windows, see
+    Use it for labels with temporal structure, such as sleep stages. ``fit`` fits the classifier and
+    estimates the transition probabilities between the labels of consecutive windows, see
     :class:`~braindecode_pars.windows.transitions.Transitions`. To compare predictions with and
     without smoothing in an evaluation protocol such as
     :func:`~braindecode_pars.evaluation.compare`, pass both estimators: ``{"log band power": probe,
@@ -50,7 +50,8 @@ class HMMSmoothing(LabelPredictor):
     transitions_ : Transitions
         Transition probabilities between the labels of consecutive windows of ``fit``.
     test_subject_data_ : TestSubjectData
-        Which data of the test subject a prediction uses in addition to the window itself.
+        Which data of the test subject a prediction uses in addition to the window itself: always
+        ``ALL_UNLABELED``.
 
     Notes
     -----
@@ -121,7 +122,7 @@ class HMMSmoothing(LabelPredictor):
 
     @property
     def unlabeled_label(self) -> Any:
-        """Label that marks unlabeled windows: the parameter of the classifier."""
+        """Label that marks unlabeled windows: ``unlabeled_label`` of the classifier."""
         return parameter_of_last("unlabeled_label", self.classifier)
 
     def _predictions(self, X: Any, groups: Any = None) -> tuple[np.ndarray, np.ndarray]:

@@ -521,8 +521,9 @@ class ChannelFeatures(NamedFeatures):
 
     The features of a channel are
 
-    - slope and curvature;
-    - mean, standard deviation and change of the log power in seven frequency bands;
+    - slope and curvature of the signal over the window (trend);
+    - log power in seven frequency bands: mean and standard deviation over one-second segments of
+      the window, and change from the first to the second half of the window;
     - aperiodic exponent;
     - frequency and height of the alpha peak;
     - Hjorth mobility and complexity;

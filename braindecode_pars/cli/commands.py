@@ -65,9 +65,9 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         Argument of the pretext task, such as n_patches=240. May be repeated.
     encoder : FOLDER
         Pretrained encoder from which the run starts: a folder, the name of a bundled encoder such
-        as small, or a model id. The sizes of this encoder are used; the options --patch-seconds,
-        --embed-dim, --num-layers, --num-heads, --mlp-dim, --drop-prob and --tokenizer are ignored.
-        Default: a new encoder.
+        as small, or a model on the Hugging Face Hub (hf://owner/name). The sizes of this encoder
+        are used; the options --patch-seconds, --embed-dim, --num-layers, --num-heads, --mlp-dim,
+        --drop-prob and --tokenizer are ignored. Default: a new encoder.
     window_seconds : X
         Length in seconds of the crops (random excerpts of recordings) on which the encoder is
         trained. Repeat the option to alternate between several lengths.
@@ -86,9 +86,9 @@ def run_config(options: dict[str, Any]) -> RunConfig:
     tokenizer : NAME
         Patch embedding, which converts patches to tokens: linear or spectral.
     epochs : N
-        Number of epochs. The learning rate decays to zero over this number of epochs. Without this
-        option, a run on the CPU (without --paper), or a run with --max-steps or --minutes,
-        continues as long as the loss on held-out subjects decreases.
+        Number of epochs, over which the learning rate decays to zero. If None (the default with
+        --max-steps or --minutes, and on the CPU without --paper), the run continues as long as the
+        loss on held-out subjects decreases.
     max_steps : N
         Maximum number of steps of a run without --epochs. Default: 2000, or no maximum with
         --minutes.
@@ -102,12 +102,12 @@ def run_config(options: dict[str, Any]) -> RunConfig:
         Number of steps per epoch. Default: one pass over the data; without --epochs, at most 250
         steps.
     batch_size : N
-        Number of crops per step, summed over all processes.
+        Number of crops per training step, summed over all processes.
     micro_batch_size : N
         Number of crops per forward pass. Smaller values require less memory. Default: batch size /
         number of processes.
     lr : X
-        Learning rate of the optimizer AdamW after the warm-up.
+        Highest learning rate of the optimizer AdamW, which is reached at the end of the warm-up.
     weight_decay : X
         Weight decay of the weights of linear layers.
     warmup : X
@@ -164,12 +164,12 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     label_column
         Column of the table in --labels that contains the labels.
     classes
-        Label to use as a class. To rename the class, add its name, as in 'Sleep stage W=W'. May be
-        repeated. Default: all labels. In the bundled dataset sleep, windows with labels that you do
-        not pass remain as unlabeled windows.
+        Label to use as a class. To rename the class, add its new name, as in 'Sleep stage W=W'. May
+        be repeated. Default: all labels. Windows with other labels are not used; in the bundled
+        dataset sleep, they remain as unlabeled windows.
     subject
-        Regular expression whose group matches the subject in the path of a file. The default is
-        described in braindecode-pars store --help.
+        Regular expression whose group matches the subject in the path of a file, such as
+        'S(\\d+)R'. Default: as described in braindecode-pars store --help.
     window_seconds
         Length of a window in seconds. Default: 30, or the duration of the labels if all labels have
         the same duration and this duration is shorter than 30 s.
@@ -185,8 +185,8 @@ def reading_of(folder: str, options: dict[str, Any]) -> dict[str, Any]:
     mains
         Line frequency in Hz, which a notch filter removes. Default: 60.
     reference
-        New reference: average (average reference over the selected channels). Default: reference
-        as recorded.
+        New reference. The only supported value is average: the average of the selected channels.
+        Default: reference as recorded.
     channels
         EEG channel to select. May be repeated. Default: all scalp electrodes that all recordings
         contain.
@@ -232,12 +232,12 @@ def study(
 ) -> None:
     """Study whether pretraining improves classification of your recordings, and write a report.
 
-    The command checks the data and prints a plan. It then trains methods on the labels of a few
-    subjects and scores them on held-out subjects: linear classifiers on encoders after pretraining
-    and after sham pretraining (the same training, but each window gets the targets of another
-    window, so that there is nothing to learn), and baselines. At the end, it recommends a method,
-    and saves a model of this method that was trained on all labeled subjects. The report is updated
-    during the study. To resume an interrupted study, run the same command.
+    The command checks the data and prints a plan. It then trains classifiers on the labels of a few
+    subjects, and scores these classifiers on held-out subjects. It compares a pretrained encoder
+    with an encoder after sham pretraining (the same training, but each window gets the targets of
+    another window, so that there is nothing to learn), and with baselines. At the end, it
+    recommends a method, and saves a model of this method that was trained on all labeled subjects.
+    The report is updated during the study. To resume an interrupted study, run the same command.
 
     Options
     -------
@@ -262,22 +262,25 @@ def study(
         Methods to run: the name of a method, or one of the groups primary (pretraining, sham
         pretraining and random encoder), baselines, tasks (further pretext tasks), bundled (encoders
         pretrained on other data), ensemble (feature ensemble), networks (fine-tuning and training
-        from scratch), controls (control analyses) and published. May be repeated.
+        from scratch), controls (control analyses) and published (published networks). May be
+        repeated. Default: all groups, except published without --thorough; with --quick, primary
+        and baselines.
     without : NAME
         Method, or group of methods as in --only, to exclude. May be repeated.
     n_train_subjects : N
-        Number of labeled subjects on which the methods are trained. Default: 4, or fewer if a fold
-        has fewer than 12 training subjects.
+        Number of labeled subjects in a draw, on which a method is trained. Default: 4, or fewer if
+        a fold has fewer than 12 training subjects; if each subject has windows of only one class, 2
+        per class, or 1 per class if there are too few subjects.
     draws : N
         Number of draws (random selections of labeled subjects) in each fold. Must be even. Default:
         12.
     minutes : N
-        Maximum duration of each pretraining in minutes. Default: 8; with --quick 5, with --thorough
-        60.
+        Maximum number of minutes for which each encoder is pretrained. Default: 8; with --quick 5,
+        with --thorough 60.
     in_spite_of : NAME
-        Pass the word confounds to continue even if the data check finds that classes are confounded
-        with the site, corpus, channels, reference or sampling rate of the recordings. Without this
-        option, the study stops in this case.
+        Finding of the data check that should not stop the study. The only supported name is
+        confounds: the classes are confounded with the site, corpus, channels, reference or sampling
+        rate of the recordings. Default: such a finding stops the study.
     plan_only
         Check the data and print the plan, without running the study.
     """
@@ -307,9 +310,9 @@ def store(
 ) -> None:
     """Convert recordings to a signal store: one folder from which recordings are read quickly.
 
-    A store is used for pretraining on corpora larger than memory, and, with --labels, to evaluate
-    classifiers. To resume an interrupted conversion, or to add new files to a finished store, run
-    the same command.
+    A store is used for pretraining on corpora larger than memory, and, with --recipe and --labels,
+    to evaluate classifiers. To resume an interrupted conversion, or to add new files to a finished
+    store, run the same command.
 
     Options
     -------
@@ -321,19 +324,19 @@ def store(
         recordings of training subjects are stored, with the channels, filters and sampling rate
         that the recipe of the package defines for this corpus. May be repeated. Names: {RECIPES}.
     labels
-        Also store the labeled windows of training, validation and test subjects, for use with
-        braindecode-pars evaluate --dataset STORE. If you pretrain on this store, its validation and
-        test subjects are excluded.
+        Only with --recipe, and without --exclude and --share: also store the labeled windows of
+        training, validation and test subjects, for use with braindecode-pars evaluate --dataset
+        STORE. If you pretrain on this store, its validation and test subjects are excluded.
     exclude : PATH
-        Subjects to exclude: the folder of TUAB or TUSZ, to exclude the subjects of this corpus from
-        tueg; or a text file with one subject per line, to exclude these subjects from all corpora.
-        May be repeated.
+        Only with --recipe: subjects to exclude. The folder of TUAB or TUSZ excludes the subjects of
+        this corpus from tueg; a text file with one subject per line excludes these subjects from
+        all corpora. May be repeated.
     share : NAME=X
-        Relative proportion of a corpus in the training data of pretraining, such as tueg=1. Only
-        the ratios matter. Repeat the option, once for each corpus. Default: each window is used
-        once per pass over the data.
+        Only with --recipe: relative proportion of a corpus in the training data of pretraining,
+        such as tueg=1. Only the ratios matter. Repeat the option, once for each corpus. Default:
+        each window is used once per pass over the data.
     settings : NAME.KEY=VALUE
-        Setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.
+        Only with --recipe: setting of a recipe, such as physionet_mi.sfreq=128. May be repeated.
     sfreq
         Sampling rate of the store in Hz, to which recordings are resampled. Default: sampling rate
         of the recordings, which must then be the same in all recordings.
@@ -347,15 +350,15 @@ def store(
         EEG channel to store. Recordings may lack this channel. May be repeated. Default: all EEG
         channels.
     reference : NAME
-        New reference: average (average reference over the stored channels). Default: reference as
-        recorded.
+        New reference. The only supported value is average: the average of the stored channels.
+        Default: reference as recorded.
     subject : PATTERN
         Regular expression whose group matches the subject in the path of a file below SOURCE, such
         as 'S(\\d+)R'. Default: subjects are recognized in names as in BIDS, in the corpora of
         Temple University and in the PhysioNet challenges; for other names, the subject is the first
         folder in the path, or the file name if the file is not in a subfolder. This option is
-        required if file names number the recordings of a subject, as in Subject00_1 and
-        Subject00_2.
+        required if file names contain the subject and the number of the recording, as in
+        Subject00_1 and Subject00_2.
     dtype : NAME
         Data type of the stored samples: int16, or float32 for single precision and a store of twice
         the size. Default: int16.
@@ -459,9 +462,9 @@ def fit(
 ) -> None:
     """Train a classifier on labeled recordings and save it for braindecode-pars predict.
 
-    There are three ways. By default, a network is pretrained on the recordings without their labels
-    and then fine-tuned on the labels. With --encoder, a pretrained encoder is fine-tuned. With
-    --few-labels, an ensemble of linear classifiers is trained instead of a network.
+    By default, a network is pretrained on the recordings without their labels, and then fine-tuned
+    with the labels. With --encoder, an encoder that was pretrained on other data is fine-tuned.
+    With --few-labels, an ensemble of linear classifiers is trained instead of a network.
 
     Options
     -------
@@ -477,7 +480,8 @@ def fit(
         takes seconds and is recommended for fewer than about 20 labeled subjects.
     encoder
         Pretrained encoder to fine-tune: a folder, the name of a bundled encoder such as small, or a
-        model id. With --few-labels, the encoder is frozen (not trained), and the default is small.
+        model on the Hugging Face Hub (hf://owner/name). With --few-labels, the encoder is frozen
+        (not trained), and the default is small.
     method
         Pretext task with which a new encoder is pretrained: {TASKS}, or a class in a Python file
         (FILE.py:CLASS; the file is executed). Pass scratch to train without pretraining. Cannot be
@@ -593,9 +597,9 @@ def predict(
     device
         Device: auto, cpu, cuda or mps. auto uses CUDA if available, then MPS, then the CPU.
     overwrite
-        Replace existing results that were computed from a different version of a recording, with
-        another model or with other options. Without this option, the command stops with an error if
-        there are such results.
+        Replace existing results, even if another model, other options or a different version of a
+        recording was used for them. Without this option, the command stops with an error if there
+        are such results.
     """
     from braindecode_pars.cli import predicting
 
@@ -633,7 +637,7 @@ def reproduce(
     out
         Folder for the scores (scores.csv) and the encoders.
     epochs
-        Number of epochs of each pretraining.
+        Number of epochs for which each encoder is pretrained.
     seeds
         Number of repetitions, with the random seeds 0, 1, ...
     settings : KEY=VALUE
@@ -653,9 +657,10 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
     Options
     -------
     name
-        Encoder: name of a bundled encoder, folder, or model id. The encoder card is printed, which
-        describes pretext task, pretraining data, preprocessing and losses. If no name is passed, a
-        table of all bundled encoders is printed.
+        Encoder: the name of a bundled encoder, a folder, or a model on the Hugging Face Hub
+        (hf://owner/name). The encoder card is printed, which describes pretext task, pretraining
+        data, preprocessing and losses. If no name is passed, a table of all bundled encoders is
+        printed.
     audit
         Print a probing analysis instead of the encoder card: how well spectral slope, band power
         and other signal properties can be decoded from the features of the encoder (R2), compared
@@ -663,7 +668,7 @@ def encoders(name: str | None = None, *, audit: bool = False) -> None:
         encoders, the analysis is computed on a bundled dataset.
     """
     if audit and name is None:
-        raise typer.BadParameter("--audit requires the name or folder of an encoder.")
+        raise typer.BadParameter("--audit requires the name or folder of an encoder. Pass NAME.")
     from braindecode_pars.cli import describing
 
     if name is None:

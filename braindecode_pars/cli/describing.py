@@ -50,9 +50,9 @@ def find_corpora(
     Raises
     ------
     ValueError
-        If a recipe or a setting is unknown. If ``exclude`` contains the folder of a corpus, but no
-        corpus in ``folders`` shares subjects with other corpora. If ``labels`` is True, but a
-        corpus has no labels.
+        If a recipe or a setting is unknown. If ``exclude`` contains the folder of a corpus, but
+        ``folders`` does not contain TUEG, the only corpus that includes subjects of other corpora.
+        If ``labels`` is True, but a corpus has no labels.
     FileNotFoundError
         If the folder of a corpus or a path in ``exclude`` does not exist, or if the folder of a
         corpus contains no recording of this corpus.
@@ -161,7 +161,7 @@ def show_plan(
         "duration (hours)": run_plan.hours,
     }
     print_frame(pd.DataFrame(facts.items()), header=False)
-    show("No run was started. The duration is correct if loading data is faster than training.")
+    show("No run was started. The estimate assumes that loading data is faster than training.")
 
 
 def show_encoders() -> None:
@@ -188,7 +188,7 @@ def show_card(name: str) -> None:
     Parameters
     ----------
     name : str
-        Name, folder or model id of the encoder, as in
+        Name or folder of the encoder, or ``hf://owner/name`` on the Hugging Face Hub, as in
         :func:`~braindecode_pars.pretrained.load_encoder`.
     """
     encoder, card, _ = saved.load_encoder(name)
@@ -214,7 +214,7 @@ def show_audit(name: str) -> None:
     Parameters
     ----------
     name : str
-        Name, folder or model id of the encoder, as in
+        Name or folder of the encoder, or ``hf://owner/name`` on the Hugging Face Hub, as in
         :func:`~braindecode_pars.pretrained.load_encoder`.
     """
     folder = model_files.model_folder(name)
@@ -250,6 +250,16 @@ def show_audit(name: str) -> None:
 
 
 def recordings_text(title: str, audit: pd.DataFrame, seconds: float) -> str:
-    """Return a line that describes the data of a probing analysis, with numbers of windows."""
+    """Return a line that describes the data of a probing analysis, with numbers of windows.
+
+    Parameters
+    ----------
+    title : str
+        Name of the dataset.
+    audit : DataFrame
+        Probing analysis, whose ``attrs`` contain the numbers of subjects, signals and windows.
+    seconds : float
+        Length of a window in seconds.
+    """
     numbers = "{n_subjects} subjects, {n_signals} signals from {n_windows} windows"
     return f"{title}: {numbers.format(**audit.attrs)} of {seconds:g} s"

@@ -63,11 +63,11 @@ def evaluate(
     dataset : NAME
         Labeled windows, one of: a bundled dataset (sleep or mental_arithmetic); simulated
         (simulated sleep); a public corpus, whose folder is passed with --data ({RECIPES}); a folder
-        of labeled recordings, a BIDS dataset, or a signal store with labels; or a Python file with
-        a function load that returns labeled windows.
+        of labeled recordings, a BIDS dataset, or a signal store with labels; or a Python file that
+        defines a function named load, which returns labeled windows.
     data
         Folder of the public corpus named by --dataset, or of a signal store with labels of this
-        corpus. For a Python file: folder that is passed to its function load.
+        corpus. For a Python file: folder that is passed to its function named load.
     load : KEY=VALUE
         Argument of the function that loads the dataset, such as window_seconds=10 or, for a folder
         of recordings, labels=labels.csv. May be repeated.
@@ -76,23 +76,24 @@ def evaluate(
         own task FILE.py:CLASS (a class in a Python file, which is executed), a network is
         pretrained and fine-tuned in each fit. Other methods: {BASELINES}; or a published model with
         its weights, NAME:WEIGHTS, such as cbramod:FILE. Default: pars, scratch, band-power and
-        tangent-space; without pars if encoders are passed with names (--encoder NAME=FOLDER). With
-        --encoder, the default is scratch and band-power for the protocol transfer, and probe,
-        random-encoder, band-power, tangent-space and classical-features for the protocol controls.
-        The methods eegnet and shallow are trained for 500 epochs, as published, unless you pass
-        --set finetune_epochs=N.
+        tangent-space (without pars if encoders are passed with names, as in --encoder NAME=FOLDER).
+        Default with --encoder for the protocol transfer: scratch and band-power. Default with
+        --encoder for the protocol controls: probe, random-encoder, band-power, tangent-space and
+        classical-features. The methods eegnet and shallow are trained for 500 epochs, as published,
+        unless you pass --set finetune_epochs=N.
     encoder : [NAME=]FOLDER
         Pretrained encoder to score: a folder, the name of a bundled encoder such as small, or a
-        model id. To pass several encoders, name them: --encoder PARS=run1 --encoder MAE=run2. Three
-        methods are added: the frozen encoder with a trained head, the fine-tuned encoder (with the
-        same training as the method scratch), and a frozen random encoder with a trained head. To
-        add only frozen encoders, pass --set freeze_encoder=true; to add only fine-tuned encoders,
-        pass --set freeze_encoder=false. In the protocol controls with the method probe, encoders
-        are only used in linear probes.
+        model on the Hugging Face Hub (hf://owner/name). To pass several encoders, name them:
+        --encoder PARS=run1 --encoder MAE=run2. Three methods are added: the frozen encoder with a
+        trained head, the fine-tuned encoder (with the same training as the method scratch), and a
+        frozen random encoder with a trained head. To add only frozen encoders, pass --set
+        freeze_encoder=true; to add only fine-tuned encoders, pass --set freeze_encoder=false. In
+        the protocol controls with the method probe, encoders are only used in linear probes.
     unequal_sizes
         Allow encoders with different numbers of parameters, and show these numbers in the table.
-        Networks that are not based on an encoder then have the sizes in --set, or the default
-        sizes. Without this option, they have the size of the encoder.
+        With this option, new encoders (random encoders, and the encoders of the method scratch and
+        of pretext tasks) have the sizes in --set, or the default sizes; without this option, they
+        have the sizes of the first encoder passed with --encoder.
     settings : KEY=VALUE
         Argument of PARSClassifier for all methods that have this argument, such as
         pretrain_epochs=100. Further settings: subject_centering=true (subject-wise centering),
@@ -108,9 +109,10 @@ def evaluate(
     metric : NAME
         Metric: {METRICS}. May be repeated. The figure and the tests use the first metric.
     against : NAME
-        For compare and controls: reference method with which all other methods are compared in the
-        tests, such as scratch. Default for compare: all pairs of methods are tested. Default for
-        controls: scratch, or random-encoder if scratch is not one of the methods.
+        For ``compare`` and ``controls``: reference method, such as scratch, with which all other
+        methods are compared. Default for compare: no reference method; all pairs of methods are
+        compared. Default for controls: scratch, or random-encoder if scratch is not one of the
+        methods.
     n
         Number of labeled training subjects. May be repeated for label-efficiency and controls; for
         ablation, only the last value is used. Default for controls and ablation: all training

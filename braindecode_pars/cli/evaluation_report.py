@@ -40,6 +40,17 @@ def methods_of(
 
     In the protocol controls with the method probe, encoders are only used in linear probes, not in
     networks.
+
+    Parameters
+    ----------
+    protocol : str
+        Name of the protocol, as on the command line.
+    names : list of str | None
+        Values of the option ``--method``. If None, the default methods of the protocol are used.
+    encoders : list of str | None
+        Values of the option ``--encoder``.
+    settings : mapping
+        Arguments of the classifiers.
     """
     by_name = encoders_of(encoders)
     for encoder in by_name.values():
@@ -72,10 +83,22 @@ def encoders_of(options: list[str] | None) -> dict[str, str]:
 
 
 def find_subjects(windows: BaseConcatDataset, names: list[str] | None) -> list | None:
-    """Return the subjects of the dataset that were passed with ``--test-subject``, or None.
+    """Find the test subjects that were passed with ``--test-subject`` in the dataset.
 
     A name on the command line may start with the corpus, as in stores and encoder cards, such as
     "tuab:aaaaaaab".
+
+    Parameters
+    ----------
+    windows : BaseConcatDataset
+        Windows of the dataset.
+    names : list of str | None
+        Values of the option ``--test-subject``.
+
+    Returns
+    -------
+    list | None
+        Subjects as in the descriptions of the recordings. None if the option was not passed.
     """
     subject_of: dict[str, Any] = {}
     for recording in windows.datasets:
@@ -95,15 +118,32 @@ def run(
     against: str | None = None,
     **arguments: Any,
 ) -> None:
-    """Run a protocol, and print scores and costs. For compare, also print tests of differences."""
+    """Run a protocol, and print scores and costs. For ``compare``, also print significance tests.
+
+    Parameters
+    ----------
+    protocol : str
+        Name of the protocol, as on the command line.
+    methods : mapping of str to estimator
+        Methods to score, by name.
+    windows : BaseConcatDataset
+        Labeled windows.
+    out : Path
+        Folder for the results.
+    against : str | None
+        For the protocol ``compare``: reference method. If None, all pairs of methods are tested.
+    **arguments
+        Further arguments of the function in :mod:`braindecode_pars.evaluation` that runs the
+        protocol.
+    """
     protocol = protocol.replace("-", "_")
     if against is not None:
         against = reference_method(against, methods)
     if protocol == "compare" and len(methods) < 2:
         raise ValueError(
-            "The protocol compare requires at least two methods, got only "
+            "The protocol 'compare' requires at least two methods, got only "
             f"{', '.join(methods)}. Add a method with --method, or use the protocol "
-            "leave-one-subject-out to score a single method."
+            "'leave-one-subject-out' to score a single method."
         )
     data: Any = windows
     if protocol == "transfer":
@@ -126,7 +166,22 @@ def show_controls(
     out: Path,
     **arguments: Any,
 ) -> None:
-    """Score methods on control signals, and print and write scores, differences and a figure."""
+    """Score methods on control signals, and print and write scores, differences and a figure.
+
+    Parameters
+    ----------
+    methods : mapping of str to estimator
+        Methods to score, by name.
+    windows : BaseConcatDataset
+        Labeled windows.
+    against : str | None
+        Reference method, as in :func:`reference_method`.
+    out : Path
+        Folder for the results.
+    **arguments
+        Further arguments of the function in :mod:`braindecode_pars.evaluation` that runs the
+        protocol.
+    """
     against = reference_method(against, methods)
     if "n_train_subjects" in arguments and "test_subjects" not in arguments:
         split = windows.description.get("split", pd.Series(dtype=str))
@@ -174,8 +229,20 @@ def show_ablation(
 ) -> None:
     """Run the protocol ablation with PARS, and print the scores.
 
-    ``grid`` contains the values of the option ``--grid``: names of predefined grids, or parameters
-    with their values (``KEY=VALUE,...``).
+    Parameters
+    ----------
+    settings : mapping
+        Arguments of the classifier.
+    windows : BaseConcatDataset
+        Labeled windows.
+    grid : list of str
+        Values of the option ``--grid``: names of predefined grids, or parameters with their values
+        (``KEY=VALUE,...``).
+    out : Path
+        Folder for the results.
+    **arguments
+        Further arguments of the function in :mod:`braindecode_pars.evaluation` that runs the
+        protocol.
     """
     (estimator,) = baselines.make_methods(["pars"], **settings).values()
     varied: dict[str, Any] = {}
@@ -198,7 +265,17 @@ def show_ablation(
 
 
 def show_reproduction(dataset: str, out: Path, arguments: Mapping[str, Any]) -> None:
-    """Run the comparison of table 1 of the paper, and print mean scores and SD over seeds."""
+    """Run the comparison of table 1 of the paper, and print mean scores and SD over seeds.
+
+    Parameters
+    ----------
+    dataset : str
+        Dataset, as in ``datasets.load``.
+    out : Path
+        Folder for the scores and the encoders.
+    arguments : mapping
+        Further arguments of :func:`~braindecode_pars.evaluation.reproduce`.
+    """
     scores = evaluation.reproduce(datasets.load(dataset), out, **arguments)
     by = [name for name in tables.SCORES if name not in ("subject", "value")]
     means = scores.groupby(by, sort=False)["value"].mean().reset_index()
@@ -273,9 +350,9 @@ def show_costs(
     scores: pd.DataFrame,
     out: Path,
 ) -> None:
-    """Print a table of the cost of one fit of each method, and write it to ``costs.csv``.
+    """Print the numbers of parameters and training steps of each method, and write ``costs.csv``.
 
-    The cost is computed for the largest number of training subjects.
+    The numbers are computed for one fit with the largest number of training subjects.
 
     Parameters
     ----------
@@ -284,7 +361,7 @@ def show_costs(
     windows : BaseConcatDataset
         Windows of the protocol.
     scores : DataFrame
-        Scores of the protocol. They determine which subjects are used for training in a fit.
+        Scores of the protocol, from which the training subjects of a fit are determined.
     out : Path
         Folder of the results.
     """

@@ -57,8 +57,8 @@ def predict_recordings(
     device : str
         Device on which the model is computed.
     overwrite : bool
-        Whether to replace existing results that were computed from a different version of a
-        recording, with another model or with other options.
+        Whether to replace existing results for which another model, other options or a different
+        version of a recording was used.
     adapt : bool
         Whether to adapt the model to each recording before predicting this recording.
     **options
@@ -72,8 +72,9 @@ def predict_recordings(
     Raises
     ------
     ValueError, OSError
-        If the model or the recordings are not found. If ``out`` contains other files. If existing
-        results would be replaced, but ``overwrite`` is False. In these cases, no files are written.
+        If the model or the recordings are not found. If ``out`` contains files, but no results of
+        predictions. If existing results would be replaced, but ``overwrite`` is False. In these
+        cases, no files are written.
     """
     targets = find_recordings(paths)
     model_folder = model_files.model_folder(model)
@@ -219,8 +220,9 @@ def find_recordings(paths: Iterable[Path]) -> dict[Path, Path]:
     -------
     dict of Path to Path
         The keys are the paths of the recordings. The values are the paths of their results, without
-        file ending, relative to the folder for results. For a file in ``paths``, this is the file
-        name; for a recording in a folder, it is the path relative to this folder.
+        the file extension, relative to the folder for results. For a file in ``paths``, the value
+        is the file name; for a recording in a folder, the value is the path of the recording
+        relative to this folder.
 
     Raises
     ------

@@ -28,9 +28,9 @@ RESUME = "All finished {} are stored. Run the same command again to resume."
 
 @contextmanager
 def report_failures(advice: str = "") -> Iterator[None]:
-    """Print errors that users can correct, without a traceback, and end the command.
+    """Context manager that prints errors without a traceback, and ends the command.
 
-    All other errors are raised again.
+    Only errors that the user can correct are printed. All other errors are raised again.
 
     Parameters
     ----------
@@ -57,6 +57,13 @@ def show(content: Any, end: str = "\n") -> None:
 
     By default, Rich would interpret brackets in names of methods, subjects and files as markup, and
     would truncate names and tables that are wider than the terminal.
+
+    Parameters
+    ----------
+    content : Any
+        Text or Rich table.
+    end : str
+        Text that is printed after the content.
     """
     console = Console(width=10**6, markup=False, emoji=False, highlight=False, soft_wrap=True)
     console.print(content, end=end)
@@ -112,7 +119,8 @@ def with_options(
     source : callable | None
         Other function whose docstring also describes additional options in its section Options.
     types : mapping of str to type | None
-        Types of additional options, if they are not the types in this module.
+        Types of additional options whose type differs from the type that this module defines for
+        their name.
     defaults : mapping of str to str | None
         Default values of additional options, as shown in the help.
     advice : str
@@ -190,9 +198,20 @@ def _described(parameter: inspect.Parameter, hint: Any, texts: Mapping[str, Any]
 def print_frame(
     table: pd.DataFrame, title: str = "", n_text: int = 1, *, header: bool = True
 ) -> None:
-    """Print a table. The first ``n_text`` columns are aligned left, all others right.
+    """Print a DataFrame as a table, with rounded numbers.
 
     Underscores in column names are replaced with spaces.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table to print.
+    title : str
+        Title above the table.
+    n_text : int
+        Number of columns, from the left, that are aligned left.
+    header : bool
+        Whether to print the column names.
     """
 
     def text(value: Any) -> str:
@@ -210,7 +229,15 @@ def print_frame(
 
 
 def values(options: list[str] | None, name: str) -> dict[str, Any]:
-    """Return the values of options ``KEY=VALUE`` by key, as converted by :func:`value_of`."""
+    """Return the values of options ``KEY=VALUE`` by key, as converted by :func:`value_of`.
+
+    Parameters
+    ----------
+    options : list of str | None
+        Values of the option.
+    name : str
+        Name of the option, for error messages.
+    """
     return {key: value_of(text) for key, text in pairs(options, name)}
 
 
@@ -227,7 +254,12 @@ def value_of(text: str) -> Any:
 def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list[tuple[str, str]]:
     """Return the key and the text of each option ``KEY=TEXT``.
 
-    ``name`` and ``form`` are the name and the form of the option, for the error message.
+    Parameters
+    ----------
+    options : list of str | None
+        Values of the option.
+    name, form : str
+        Name and expected form of the option, for error messages.
 
     Raises
     ------
@@ -242,7 +274,15 @@ def pairs(options: list[str] | None, name: str, form: str = "KEY=VALUE") -> list
 
 
 def named_pairs(options: list[str] | None, name: str, form: str) -> dict[str, str]:
-    """Return the texts of options ``KEY=TEXT`` by key. Raise a ValueError for duplicate keys."""
+    """Return the texts of options ``KEY=TEXT`` by key. Raise a ValueError for duplicate keys.
+
+    Parameters
+    ----------
+    options : list of str | None
+        Values of the option.
+    name, form : str
+        Name and expected form of the option, for error messages.
+    """
     texts = pairs(options, name, form)
     if len(dict(texts)) < len(texts):
         raise ValueError(

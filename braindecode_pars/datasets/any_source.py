@@ -48,10 +48,12 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         - ``"sleep"`` or ``"mental_arithmetic"`` for a bundled sample dataset, or ``"simulated"``
           for simulated sleep EEG;
         - Python file with a function ``load`` that returns labeled windows;
-        - any other name, as a title for the folder of recordings or the signal store in ``path``.
+        - any other name, if ``path`` is a folder of recordings or a signal store. The name does not
+          matter here; ``braindecode-pars evaluate`` uses it as the name of the dataset in results.
     path : str | path | None
-        Folder or store to read. If the source is a Python file, ``path`` is passed to its function
-        ``load`` as the first argument.
+        Folder of a corpus, folder of recordings or signal store. None if ``source`` is itself a
+        folder or store, or a bundled or simulated dataset. For a Python file, ``path`` is optional:
+        it is passed to the function ``load`` of the file as the first argument.
     **settings
         Further arguments of the function that loads the source, such as ``window_seconds``, or
         ``classes`` of :func:`sleep`. For a store, ``subjects`` is the list of subjects to load.
@@ -78,6 +80,8 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 
     Examples
     --------
+    The sample dataset contains two minutes of each of 24 subjects, which are 96 windows of 30 s:
+
     >>> from braindecode_pars import datasets
     >>> len(datasets.load("mental_arithmetic", window_seconds=30))
     96
@@ -105,16 +109,17 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
         function = getattr(import_file(Path(source)), "load", None)
         if function is None:
             raise ValueError(
-                f"{source} contains no function load. Define a function load that returns labeled "
+                f"{source} does not define a function named load. Define one that returns labeled "
                 "windows."
             )
         read = function if path is None else partial(function, Path(path))
     else:
         raise ValueError(
             f"Cannot load the dataset {source!r} with path={path}. Pass one of: the path of a "
-            "folder of recordings, of a signal store with labels, or of a Python file with a "
-            f"function load; the name of a dataset ({', '.join(_WITHOUT_FOLDER)}); or the name of "
-            f"a corpus ({', '.join(sorted(RECIPES))}) with its folder as path (--data)."
+            'folder of recordings, of a signal store (created by "braindecode-pars store") with '
+            "labels, or of a Python file that defines a function named load; the name of a dataset "
+            f"({', '.join(_WITHOUT_FOLDER)}); or the name of a corpus "
+            f"({', '.join(sorted(RECIPES))}) with its folder as path (--data)."
         )
     windows = read(**settings)
     if not isinstance(read, partial) or read.func not in (folder.load, load_store):
@@ -124,12 +129,23 @@ def load(source: str | Path, path: str | Path | None = None, **settings: Any) ->
 
 
 def load_store(path: Path, subjects: Iterable | None = None) -> BaseConcatDataset:
-    """Load the labeled windows of a store."""
+    """Load the labeled windows of a signal store, of all subjects or of selected subjects.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the store.
+    subjects : iterable | None
+        Subjects to load. If None, load all subjects.
+    """
     return names.lazy("datasets.SignalStore").open(path).select(subjects).labeled_windows()
 
 
 def recipe_of(source: str) -> str:
-    """Return the recipe name of a store with a single corpus, or any other source unchanged."""
+    """Return the name of the corpus in a store with a single public corpus.
+
+    All other sources are returned unchanged.
+    """
     if not names.lazy("datasets.is_store")(source):
         return source
     store = names.lazy("datasets.SignalStore").open(source, verbose=0)

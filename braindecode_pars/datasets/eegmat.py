@@ -191,8 +191,8 @@ def cut(
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------
@@ -272,6 +272,9 @@ def mental_arithmetic(
 
     Examples
     --------
+    Two minutes of each of 24 subjects, in windows of 10 s at 128 Hz. Half of the windows have the
+    target 1:
+
     >>> from braindecode_pars import as_sklearn, datasets
     >>> windows = datasets.mental_arithmetic()
     >>> len(windows), windows[0][0].shape

@@ -72,8 +72,8 @@ def _with_subjects(
         names = [*map(find, paths)]
     elif subject is not None:
         raise ValueError(
-            f"The labels already contain the subjects, but subject={subject!r} was passed as well. "
-            "Omit subject (--subject)."
+            "The table of labels, or labels_from, already specifies the subjects, but "
+            f"subject={subject!r} was passed as well. Omit subject (--subject)."
         )
     pairs = zip(labeled, names, strict=True)
     return [recording.described(subject=normalized(name)) for recording, name in pairs]
@@ -121,14 +121,15 @@ def load(
     Only scalp electrodes shared by all recordings are used. They are selected from the headers of
     all files. Different names of an electrode, such as ``EEG T3-LE`` and ``T7``, are equivalent;
     see :func:`~braindecode_pars.recordings.first_look.shared_channels`. Ear and mastoid electrodes,
-    unused inputs and signals that are not EEG are excluded and listed in a table. If most channels
-    do not have names of electrodes, all EEG channels shared by the recordings are used.
+    unused inputs and signals that are not EEG are excluded, and listed in a warning or in the log.
+    If most channels do not have names of electrodes, all EEG channels shared by the recordings are
+    used.
 
-    A few recordings with a different montage do not reduce the shared channels: if at most a
-    quarter of the recordings contain fewer than half of the usual channels (channels of at least
-    half of the recordings), the channels are selected without these recordings. Each of these
-    recordings that lacks a selected channel then raises an error, or is skipped with
-    ``on_error="warn"``.
+    A few recordings with a different montage do not reduce the selection. A channel is usual if at
+    least half of the recordings contain it. When channels are selected, a recording with fewer than
+    half of the usual channels is ignored, unless more than a quarter of the recordings would be
+    ignored. An ignored recording is still loaded if it contains all selected channels. Otherwise,
+    it raises an error, or is skipped with ``on_error="warn"``.
 
     Parameters
     ----------
@@ -150,12 +151,13 @@ def load(
           "EDGE", are not used.
         - Table with one row per file or per labeled segment: the path of a ``.csv`` or ``.tsv``
           file, absolute or relative to the folder, or a DataFrame. The required columns are
-          ``file`` (file name, or path relative to the folder) and ``label``. The optional columns
-          are ``subject``, ``onset`` (in seconds relative to the first sample) and ``duration`` (in
-          seconds). Without an onset, the label applies to the whole recording. Column names are
-          case-insensitive. If ``onset`` or ``duration`` is missing, other columns that appear to
-          contain times, such as ``start``, raise an error. Rows with an empty label, such as "n/a"
-          or "NaN", are ignored. Files without a row are excluded with a warning.
+          ``file`` (file name, or path relative to the folder) and ``label``, or the column that
+          ``label_column`` names instead. The optional columns are ``subject``, ``onset`` (in
+          seconds relative to the first sample) and ``duration`` (in seconds). Without an onset, the
+          label applies to the whole recording. Column names are case-insensitive. If ``onset`` or
+          ``duration`` is missing, other columns that appear to contain times, such as ``start``,
+          raise an error. Rows with an empty label, such as "n/a" or "NaN", are ignored. Files
+          without a row are excluded with a warning.
         - Table with one row per subject, and without the column ``file``, such as
           ``"participants.tsv"`` of BIDS. The required columns are ``subject`` or
           ``participant_id``, and the column with the labels (``label_column``); other columns are
@@ -170,17 +172,18 @@ def load(
     label_column : str
         Column of the table that contains the labels, such as ``"diagnosis"``.
     classes : list of str | dict of str to str | None
-        Only for labels in a table or in file names: list of the labels to use, in the order of the
-        targets 0, 1, ...; or dict with the class name of each label to use, such as ``{"1": "rest",
-        "2": "arithmetic"}``. If None, use all labels in alphabetical order, or sorted by value if
-        all labels are numbers.
+        Labels to use, and their classes. Pass this argument only if the labels are in a table or in
+        file names. A list contains the labels to use, in the order of the targets 0, 1, .... A dict
+        maps labels to class names, such as ``{"1": "rest", "2": "arithmetic"}``; other labels are
+        not used. If None, use all labels in alphabetical order, or sorted by value if all labels
+        are numbers.
     subject : callable | str | None
         Function that receives the path of a file relative to the folder and returns the subject; or
         a regular expression that is searched for in this path and whose only group matches the
-        subject. If None, the subject is the BIDS label, such as "01" in ``sub-01``. For a path
-        without a BIDS label, the subject is the top-level folder, or the file name if the file is
-        not in a subfolder. Omit this argument if ``labels`` or ``labels_from`` contain the
-        subjects.
+        subject. If None, the subject is the BIDS subject, such as "01" in ``sub-01``. For a path
+        without a BIDS subject, the subject is the top-level folder, or the file name if the file is
+        not in a subfolder. Omit this argument if a table with the columns ``file`` and ``subject``,
+        or the group ``subject`` of ``labels_from``, already specifies the subjects.
     window_seconds : float | None
         Length of a window in seconds. If None, use 30 s, or the duration of the labels if all
         labels have the same duration and are shorter than 30 s; this duration is then logged.
@@ -223,10 +226,10 @@ def load(
         no column with labels, contains a file that is not in the folder, or contains contradictory
         or missing subjects or labels. If ``label_column`` is passed, but the labels are not in a
         table. If ``labels_from`` is passed together with ``labels``, or has no group ``label``. If
-        the subject of a file is ambiguous: file or folder names obviously number the recordings of
-        the same subject, such as ``Subject00_1`` and ``Subject00_2``; one or two top-level folders,
-        such as ``train`` and ``test``, would be the subjects of ten or more recordings; or two BIDS
-        datasets contain a subject with the same name, such as ``sub-01``. With
+        the subject of a file is ambiguous: names of files or folders, such as ``Subject00_1`` and
+        ``Subject00_2``, obviously belong to recordings of the same subject; one or two top-level
+        folders, such as ``train`` and ``test``, would be the subjects of ten or more recordings; or
+        two BIDS datasets contain a subject with the same name, such as ``sub-01``. With
         ``on_error="raise"``, also if a recording is damaged, lacks channels, or has overlapping
         labels of different classes, or if no windows remain for a subject or a class.
 
@@ -284,8 +287,8 @@ def load(
     left_out = dict.fromkeys(sorted({*files} - {recording.file for recording in labeled}), why)
     if not labeled:
         raise ValueError(
-            f"No recording in {root} has a label. For example, {files[0].name}: {why}. Correct "
-            "the labels (--labels, --labels-from)."
+            f"No labels were found for the recordings in {root}. For example, {files[0].name}: "
+            f"{why}. Correct labels (--labels) or labels_from (--labels-from)."
         )
     chosen = loading.choose_subjects(_with_subjects(root, labeled, subject), subjects, path)
     # Read the annotations of all files, so that the length of windows and the targets do not depend

@@ -49,7 +49,7 @@ CARD: dict[str, Any] = dict(
 
 _MOTOR = tuple(f"{row}{column}" for row in ("FC", "C", "CP") for column in "531z246")
 
-#: Named sets of channels for the argument ``picks``: the three rows of electrodes over the motor
+#: Named lists of channels for the argument ``picks``: the three rows of electrodes over the motor
 #: cortex, and these rows together with the remaining electrodes of the 10-20 system.
 MONTAGES: dict[str, tuple[str, ...]] = {
     "motor": _MOTOR,
@@ -94,7 +94,8 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[loading.
     -------
     list of Recording
         The description of a recording contains ``subject`` (1 to 109), ``corpus``, ``run`` and
-        ``split``. As in appendix A.3, subjects 1-70 are "train", 71-89 "valid" and 90-109 "test".
+        ``split``. As in appendix A.3 of the PARS paper, subjects 1-70 are "train", 71-89 "valid"
+        and 90-109 "test".
 
     Raises
     ------
@@ -148,8 +149,8 @@ def prepare(
     recording : Recording
         Recording, as returned by :func:`recordings`.
     picks : list of str | "motor" | "motor and 10-20" | None
-        Channels to pick, named as in the montage of MNE, or the name of a montage in
-        :data:`MONTAGES`. If None, use all channels of the file, usually 64.
+        Channels to pick, by names of the 10-05 system such as "FC5", or the name of a list of
+        channels in :data:`MONTAGES`. If None, use all channels of the file, usually 64.
     sfreq : float
         New sampling rate in Hz.
     low, high : float | None
@@ -223,16 +224,17 @@ def cut(
         "rest": rest (target 0) vs. any imagined movement (target 1); rest windows are from the
         periods between two trials.
     tmin, tmax : float
-        Start and stop of the window of a trial, in seconds after the cue. Trials and rest periods
-        that are shorter than ``tmax`` are excluded. Most trials last 4.1 seconds.
+        Start and stop of the window of a trial, in seconds after the cue, or of a rest window, in
+        seconds after the start of the rest period. Trials and rest periods that are shorter than
+        ``tmax`` are excluded. Most trials last 4.1 seconds.
     **preparation
         Arguments of :func:`prepare`.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------

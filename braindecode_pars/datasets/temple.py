@@ -17,7 +17,7 @@ FILE = r"(?P<subject>[a-z]{8}|\d{8})_s(?P<session>\d+)_t(?P<token>\d+)\.edf"
 
 
 def find(path: str | Path, corpus: str, example: str, *layouts: str) -> list[loading.Recording]:
-    """List the files of a corpus whose folders match a layout and whose names match :data:`FILE`.
+    """List the files whose folder matches a layout of a corpus and whose name matches :data:`FILE`.
 
     The parameters are those of :func:`~braindecode_pars.recordings.loading.find_recordings`, but
     ``layouts`` match only the folders, without the file name.
@@ -51,7 +51,17 @@ def subjects_in(folder: str | Path) -> set[str]:
 def prepare(file: Path, channels: Sequence[str]) -> mne.io.BaseRaw:
     """Read and preprocess a recording: pick channels, 200 Hz, band-pass 0.3-75 Hz, notch 60 Hz.
 
-    The returned signals are in volts.
+    Parameters
+    ----------
+    file : Path
+        EDF file of the recording.
+    channels : sequence of str
+        Electrodes to pick, in this order.
+
+    Returns
+    -------
+    Raw
+        Preloaded recording in volts.
 
     Raises
     ------
@@ -85,8 +95,8 @@ def divide(
     Raises
     ------
     ValueError
-        If a subject is in several splits, which does not occur in the published corpora. The
-        message contains the subjects and their splits.
+        If a subject would be in several splits. The message contains the subjects and their splits.
+        This does not occur in the published corpora.
     """
     undivided = {r.subject for r in recordings if r.description["folder"] not in split_of_folder}
     random_splits = loading.split_subjects(undivided, {"train": 0.8, "valid": 0.2}, seed)

@@ -125,8 +125,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------

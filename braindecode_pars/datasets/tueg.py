@@ -105,8 +105,9 @@ def leave_out(
         Subjects to exclude, as folders or as lists. The subjects in a folder, such as the folder of
         another corpus, are derived from the file names. Examples: two folders,
         ``["tuh_eeg_abnormal/v3.0.1", "tuh_eeg_seizure/v2.0.3"]``, or one list,
-        ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. Subjects have the same identifiers in TUAB, TUSZ and
-        TUEG. Subjects of other hospitals, such as ``eegmat:5``, match no subject of TUEG.
+        ``[["aaaaaaaa", "tuab:aaaaaaab"]]``. A subject may begin with the name of its corpus, as in
+        "tuab:aaaaaaab". Subjects have the same identifiers in TUAB, TUSZ and TUEG. Subjects of
+        other hospitals, such as "eegmat:5", match no subject of TUEG.
 
     Returns
     -------
@@ -160,8 +161,8 @@ def _check_naming(recordings: list[loading.Recording], subjects: set[str], sourc
             f"TUEG contains subjects such as {', '.join(recorded.values())}, so some subjects "
             "would not be excluded. In 2022, the subject identifiers of Temple University were "
             "changed from numbers to letters. Use releases of the corpora with the same kind of "
-            "identifiers. If the subjects are from another hospital, add their corpus, as in "
-            "physionet_mi:7."
+            "identifiers. If the subjects are from another hospital, begin each subject with the "
+            "name of its corpus, as in physionet_mi:7."
         )
 
 

@@ -61,7 +61,7 @@ def recordings(
     path : path
         Folder of the corpus, or one of its parent folders or subfolders.
     dev : "train" | "valid"
-        Use of the folder ``dev``:
+        Use of the folder ``dev`` (the folder ``eval`` is always the split "test"):
 
         - "train": the subjects of the folders ``train`` and ``dev`` are pooled and randomly
           divided. This agrees with the PARS paper, which reports 675 subjects in all three folders,
@@ -69,8 +69,8 @@ def recordings(
         - "valid": the folder ``dev`` is the validation set, the folder ``train`` is the training
           set, and no subjects are randomly divided.
     split_seed : int
-        Seed of the random division of subjects: 80 % of them are assigned to the split "train", and
-        20 % to "valid". All subjects in the folder ``eval`` are assigned to "test".
+        Seed of the random division if ``dev`` is "train"; otherwise ignored. 80 % of the subjects
+        in the folders ``train`` and ``dev`` are assigned to the split "train", and 20 % to "valid".
 
     Returns
     -------
@@ -146,14 +146,15 @@ def cut(
         together. A ``.csv`` file contains the seizures in each channel with their type; seizures in
         any channel and of any type are used.
     min_overlap : float
-        Minimum total duration of seizures in a window with the target 1, in seconds. The default is
-        0.0001 s, the resolution of the annotations, so any overlap with a seizure counts.
+        A window has the target 1 (seizure) if the total duration of seizures in it is at least this
+        number of seconds, and otherwise the target 0 (background). The default is 0.0001 s, the
+        resolution of the annotations, so any overlap with a seizure results in the target 1.
 
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------
@@ -185,7 +186,7 @@ def _check(**settings: Any) -> None:
 def read_seizures(file: Path) -> np.ndarray:
     """Read the start and stop times of seizures from a ``.csv_bi`` or ``.csv`` file.
 
-    Annotations with any label except ``bckg`` (background) count as seizures, in any channel.
+    Annotations of any channel count as seizures if their label is not ``bckg`` (background).
 
     Parameters
     ----------
@@ -206,6 +207,8 @@ def read_seizures(file: Path) -> np.ndarray:
 
     Examples
     --------
+    A file with one segment of background and one seizure:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.datasets.tusz import read_seizures

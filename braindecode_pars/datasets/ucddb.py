@@ -153,8 +153,8 @@ def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
     Returns
     -------
     EEGWindowsDataset | None
-        Labeled windows, or None if the recording has no windows. The windows have no description of
-        the recording; ``load`` adds it.
+        Labeled windows, or None if the recording has no windows. The entries of
+        ``recording.description`` are not stored with the windows; ``load`` adds them.
 
     Raises
     ------
@@ -213,8 +213,8 @@ def sleep(
         Windows with signals in volts. By default, target 0 is wake, 1 is stage 3, and 2 is stage 4.
         The description of each recording contains ``subject``. The metadata contain two additional
         columns: ``position`` is the index of the window in the recording, and ``bad`` is True if
-        the window was later rated as bad by visual inspection (one in five windows of wake, and one
-        in forty windows of deep sleep).
+        the author of a later study rated the window as bad by visual inspection (one in five
+        windows of wake, and one in forty windows of deep sleep).
 
     Raises
     ------
@@ -246,6 +246,8 @@ def sleep(
 
     Examples
     --------
+    Windows of 30 s at 128 Hz contain 3840 samples:
+
     >>> from braindecode_pars import as_sklearn, datasets
     >>> windows = datasets.sleep()
     >>> X, y, groups = as_sklearn(windows)

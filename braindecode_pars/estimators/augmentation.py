@@ -25,7 +25,10 @@ def add_channel_noise(
     std: float,
     rng: np.random.RandomState,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return X with white Gaussian noise in random channels (:class:`ChannelNoise`), and y."""
+    """Add white Gaussian noise to random channels of X, as described in :class:`ChannelNoise`.
+
+    Returns a noisy copy of ``X``, shape (batch, n_chans, n_times), and ``y`` unchanged.
+    """
     # Random numbers come from NumPy, as in braindecode; the sum is computed on the device of X.
     is_noisy = torch.from_numpy(rng.random_sample(X.shape[:2]) < channel_probability).to(X.device)
     noise = torch.from_numpy(rng.standard_normal(X.shape)).to(X)
@@ -88,7 +91,7 @@ class ChannelNoise(Transform):
         self.std = std
 
     def get_augmentation_params(self, *batch: torch.Tensor) -> dict[str, Any]:
-        """Return the arguments of :func:`add_channel_noise`, which do not depend on the batch."""
+        """Return the keyword arguments of :func:`add_channel_noise`, the same for every batch."""
         return dict(channel_probability=self.channel_probability, std=self.std, rng=self.rng)
 
 
@@ -104,22 +107,23 @@ def make_augmentation(augmentation: Any) -> Transform | list[Transform] | None:
     augmentation : str | dict | braindecode Transform | list of these | None
         One of: ``"ChannelNoise"`` (:class:`ChannelNoise`); the name of a transform in
         ``braindecode.augmentation``; a dict with the ``name`` and the arguments of a transform; or
-        a transform, which is returned unchanged. If a transform has no default ``probability`` and
-        none is passed, 0.5 is used.
+        a transform, which is returned unchanged. If a dict contains no ``probability``, or only a
+        name is passed, the default of the transform is used or, if there is none, 0.5.
 
     Returns
     -------
     Transform | list of Transform | None
-        The transform or transforms; None if ``augmentation`` is None.
+        A transform or, if ``augmentation`` is a list, a list of transforms. None if
+        ``augmentation`` is None.
 
     Raises
     ------
     TypeError
-        If ``augmentation``, or an entry of a list, has none of these types; if arguments of a
-        transform are missing or unknown; or if a transform is a Mixup, which is not supported
-        because it mixes the labels of windows.
+        If ``augmentation``, or an entry of a list, has none of these types. If arguments of a
+        transform are missing or unknown. If a transform is an instance of Mixup, which is not
+        supported because it mixes the labels of windows.
     ValueError
-        If the name of a transform is unknown or not supported, such as ``"Mixup"``.
+        If the name of a transform is unknown, or is ``"Mixup"``.
 
     Examples
     --------

@@ -72,7 +72,7 @@ class EncoderEstimator(BaseEstimator):
     _pretrained_card = saved_estimator.pretrained_card
 
     def n_encoder_parameters(self, X: Any) -> int:
-        """Return the number of parameters of the encoder that ``fit`` would use.
+        """Return the number of weights of the encoder that ``fit`` would use, without training.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class EncoderEstimator(BaseEstimator):
         Returns
         -------
         int
-            Number of parameters.
+            Number of weights.
         """
         with windows_estimator.without_training(self) as (unfitted, _):
             windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
@@ -164,13 +164,13 @@ class TrainingCost(NamedTuple):
     Attributes
     ----------
     parameters : int
-        Number of weights that are trained in pretraining or in fine-tuning. The decoder of the
+        Number of weights that are trained in pretraining (also in an earlier pretraining of
+        ``encoder``), in fine-tuning, or in both; each weight is counted once. The decoder of the
         pretext task, which is discarded after pretraining, is not counted.
     pretraining_steps : float
-        Number of pretraining steps. With ``pretrain_epochs=None``, it is the maximum number,
-        because pretraining may end earlier. If the estimator has a pretrained ``encoder``, the
-        steps in which this encoder was pretrained are included. NaN if the number of these steps is
-        unknown.
+        Number of pretraining steps. With ``pretrain_epochs=None``, pretraining may end early, and
+        this is the maximum number of steps. If the estimator has a pretrained ``encoder``, the
+        steps of the earlier pretraining are included; NaN if their number is unknown.
     finetuning_steps : int
         Number of fine-tuning steps.
 
@@ -179,7 +179,8 @@ class TrainingCost(NamedTuple):
     >>> from braindecode_pars import PARSClassifier, datasets
     >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=2)
     >>> cost = PARSClassifier(None, finetune_epochs=2).training_cost(windows)
-    >>> cost.pretraining_steps, cost.finetuning_steps  # 2 epochs of one batch
+    >>> # No pretraining (None), and 2 epochs of fine-tuning with one batch per epoch:
+    >>> cost.pretraining_steps, cost.finetuning_steps
     (0, 2)
     """
 
@@ -189,10 +190,16 @@ class TrainingCost(NamedTuple):
 
 
 def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
-    """Validate the argument ``unlabeled``, and return its windows as a list with at most one entry.
+    """Validate the argument ``unlabeled`` of ``fit``, and convert it to windows for pretraining.
 
-    The list is empty if ``unlabeled`` is None, or if ``fit`` does not pretrain. If a window
-    contains none of the channels in ``channels``, all of its EEG channels are used.
+    Returns a list with the converted windows as its only entry, or an empty list if ``unlabeled``
+    is None or ``fit`` does not pretrain. If a window contains none of the channels in the parameter
+    ``channels``, all EEG channels of this window are used.
+
+    Raises
+    ------
+    ValueError
+        If there are no windows, or their sampling rate differs from the sampling rate of ``X``.
 
     Warns
     -----
@@ -246,9 +253,9 @@ class PARSEmbedder(TransformerMixin, EncoderEstimator):
         deviation over the channels, and ``"mean"`` only the mean. ``"mean_std"`` and ``"mean"``
         accept any montage and do not depend on the order of the channels. ``"auto"`` is
         ``"channels"`` if all windows of ``fit`` have the same montage, and ``"mean_std"``
-        otherwise. If the embedder was created by ``from_pretrained`` from an encoder and not
-        fitted, ``"auto"`` is resolved in the same way from the windows of the first call of
-        :meth:`transform`.
+        otherwise. An embedder that ``from_pretrained`` created from an encoder has not seen any
+        windows: it resolves ``"auto"`` in the same way in the first call of :meth:`transform`, from
+        the windows of this call.
     layer : int
         Layer of the encoder whose output is used: 0 for the embedded patches (tokens) with position
         encoding, k for the output of transformer block k, and -1 for the normalized output of the
@@ -356,7 +363,7 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         return start, windows
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> TrainingCost:
-        """Return the training cost of ``fit``, without training.
+        """Return the training cost of ``fit`` (trained weights and steps), without training.
 
         Parameters
         ----------
@@ -366,7 +373,8 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Returns
         -------
         TrainingCost
-            Number of trained parameters and number of pretraining steps.
+            Number of trained weights and number of pretraining steps, including the earlier
+            pretraining of ``encoder``. ``finetuning_steps`` is 0.
 
         Raises
         ------
@@ -394,10 +402,10 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
         Returns
         -------
         ndarray of float32, shape (n_windows, n_features)
-            If ``pooling_`` is ``"channels"``, the features of all channels, ordered by channel
-            (``n_chans * embed_dim`` columns). If it is ``"mean_std"``, the means over the channels,
-            followed by the standard deviations over the channels (``2 * embed_dim`` columns). If it
-            is ``"mean"``, only the means (``embed_dim`` columns).
+            The columns depend on ``pooling_``. ``"channels"``: the features of all channels,
+            ordered by channel (``n_chans * embed_dim`` columns). ``"mean_std"``: the means over the
+            channels, followed by the standard deviations over the channels (``2 * embed_dim``
+            columns). ``"mean"``: only the means (``embed_dim`` columns).
 
         Raises
         ------
@@ -443,10 +451,9 @@ weight_decay, precision, compile, device, random_state, verbose, checkpoint_dir
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that ``transform`` returns.
 
-        If ``pooling_`` is ``"channels"``, the names are ``C3_0``, ``C3_1``, ... for each channel
-        (``channel0_0``, ... for channels without names). If it is ``"mean_std"``, the names are
-        ``mean0``, ``mean1``, ..., ``std0``, ...; if it is ``"mean"``, only ``mean0``, ``mean1``,
-        ...
+        The names depend on ``pooling_``. ``"channels"``: ``C3_0``, ``C3_1``, ... for each channel
+        (``channel0_0``, ... for channels without names). ``"mean_std"``: ``mean0``, ``mean1``, ...,
+        then ``std0``, ``std1``, .... ``"mean"``: only ``mean0``, ``mean1``, ....
 
         Parameters
         ----------

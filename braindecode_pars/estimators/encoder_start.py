@@ -56,9 +56,10 @@ class EncoderStart:
     settings: PretrainingSettings | None
 
     def n_steps(self, n_windows: int) -> float:
-        """Return the maximum number of pretraining steps, including the steps of a loaded encoder.
+        """Return the maximum number of pretraining steps of a fit on ``n_windows`` windows.
 
-        The number is NaN if it is unknown.
+        The steps in which a loaded encoder was pretrained earlier are included. NaN if their number
+        is unknown.
         """
         steps = 0 if self.loaded_encoder is None else _steps_of_card(self.card)
         if (plan := self.settings) is not None:
@@ -79,9 +80,11 @@ class EncoderStart:
     def pretrained_card(
         self, net: pretraining.PretrainingNet, history: list[dict[str, Any]], parts: list[Windows]
     ) -> cards.EncoderCard:
-        """Return the card of the encoder after it was pretrained on the windows in ``parts``.
+        """Return the card (metadata) of the encoder after pretraining on the windows in ``parts``.
 
-        The first part contains the training windows of ``fit``.
+        ``parts`` contains the training windows of ``fit``, then the unlabeled windows, if any.
+        ``net`` is the net that trained the pretext task, and ``history`` contains the losses of
+        each complete epoch.
         """
         # The card contains no channel names, because an encoder processes single channels.
         descriptions = [replace(self.preprocessing, channels=None)]
@@ -131,13 +134,15 @@ def load_or_build_encoder(estimator: Any, windows: Windows, source: Any = None) 
     Returns
     -------
     EncoderStart
-        The loaded encoder with its card, or the sizes of the encoder to build.
+        The loaded encoder with its card (metadata), or the sizes of the encoder to build; and the
+        settings of pretraining.
 
     Raises
     ------
     ValueError
         If the windows are malformed, differ in sampling rate from the pretrained encoder, or are
-        shorter than a patch of the encoder. If ``sham=True``, but ``fit`` does not pretrain.
+        shorter than a patch of the encoder. If ``sham=True`` (a control for pretraining), but
+        ``fit`` does not pretrain.
 
     Warns
     -----

@@ -52,7 +52,7 @@ def fine_tuning_net(
     class_weights: Tensor | None = None,
     frozen: Sequence[str] = ("encoder.*",),
 ) -> skorch.NeuralNet:
-    """Build and initialize a skorch net with the parameters of an estimator.
+    """Build the skorch net that fine-tunes a network, with the parameters of an estimator.
 
     Parameters
     ----------
@@ -69,9 +69,11 @@ def fine_tuning_net(
     seed : int
         Seed of the random numbers of the augmentation.
     class_weights : Tensor, shape (n_classes,) | None
-        Class weights of the cross-entropy, used if ``train`` is None.
+        Class weights of the cross-entropy of a net without training windows. With ``train``, the
+        class weights are computed from the training windows, and this argument is ignored.
     frozen : sequence of str
-        Name patterns of the parameters that ``freeze_encoder`` and ``head_epochs`` freeze.
+        Patterns of the names of the weights that are frozen if ``freeze_encoder`` or
+        ``head_epochs`` is set.
 
     Returns
     -------
@@ -115,10 +117,22 @@ def fine_tuning_net(
 def n_epochs(params: Mapping[str, Any], train: Sequence | None) -> int:
     """Return the number of fine-tuning epochs: ``finetune_epochs``, or the default if it is None.
 
-    The result of training depends on the number of steps. If there are few windows, a fixed number
-    of epochs is not sufficient: with 36 windows and a batch size of 64, 30 epochs have only 30
-    steps. The default is therefore at least 30 epochs and at least 60 steps. If ``train`` is None,
-    it is 30 epochs.
+    The default is 30 epochs or, if 30 epochs have fewer than 60 steps, as many epochs as are needed
+    for 60 steps. For example, 36 windows with a batch size of 64 are a single batch, so 30 epochs
+    would have only 30 steps; the default is then 60 epochs. If ``train`` is None, the default is 30
+    epochs.
+
+    Parameters
+    ----------
+    params : mapping of str to Any
+        Parameters of an estimator: ``finetune_epochs`` and ``finetune_batch_size`` are used.
+    train : sequence | None
+        Training windows, of which only the number is used.
+
+    Returns
+    -------
+    int
+        Number of epochs.
 
     Examples
     --------
@@ -201,7 +215,7 @@ MIN_SUBJECTS = 24
 
 
 def chosen_settings(params: Mapping[str, Any], train: Windows) -> dict[str, Any]:
-    """Return the result of :func:`fine_tuning_of` for the training windows."""
+    """Return :func:`fine_tuning_of` for the subjects and the number of epochs of a fit."""
     subjects = cards.unique_subjects(train.corpus_subjects)
     return fine_tuning_of(params, subjects, n_epochs(params, train))
 
@@ -214,9 +228,10 @@ def fine_tuning_of(
     A new encoder (pretrained in the same fit, or trained from scratch) is trained together with the
     head. In contrast, the features of a pretrained ``encoder`` are distorted if the encoder is
     trained before the new head has learned (Kumar et al. 2022), especially with few labeled
-    subjects. Therefore, with fewer than 24 labeled subjects, ``freeze_encoder="auto"`` freezes this
-    encoder, unless ``head_epochs`` or ``encoder_lr_factor`` is set. Published weights of a
-    NetworkClassifier are frozen for any number of labeled subjects, unless ``head_epochs`` is set.
+    subjects. With fewer than 24 labeled subjects, ``freeze_encoder="auto"`` therefore freezes a
+    pretrained ``encoder``. Published weights of a NetworkClassifier are frozen for any number of
+    labeled subjects. If ``head_epochs`` or ``encoder_lr_factor`` has a value other than "auto",
+    ``freeze_encoder="auto"`` does not freeze the encoder, except with ``encoder_lr_factor=0``.
 
     Parameters
     ----------
@@ -237,6 +252,7 @@ def fine_tuning_of(
     --------
     >>> from braindecode_pars import PARSClassifier
     >>> from braindecode_pars.estimators.fine_tuning import fine_tuning_of
+    >>> # A pretrained encoder with 2 labeled subjects, then a new encoder:
     >>> fine_tuning_of(PARSClassifier(encoder="small").get_params(), [1, 2])["freeze_encoder"]
     True
     >>> fine_tuning_of(PARSClassifier().get_params(), [1, 2])
@@ -258,7 +274,7 @@ def fine_tuning_of(
 
 
 def n_steps(net: skorch.NeuralNet, train: Windows) -> int:
-    """Return the number of steps of :func:`fine_tune`."""
+    """Return the number of training steps of :func:`fine_tune`, over all epochs."""
     return net.max_epochs * training.steps_in_epoch(net, examples.Examples(train))
 
 
@@ -271,10 +287,12 @@ def frozen_epochs(params: Mapping[str, Any]) -> float:
 def param_groups(
     params: Mapping[str, Any], n_layers: int = 0
 ) -> list[tuple[str, dict[str, float]]]:
-    """Return the parameter groups for skorch, starting with the groups of the encoder.
+    """Return the parameter groups of the optimizer, starting with the groups of the encoder.
 
-    skorch assigns a parameter to the first group whose pattern matches the name of the parameter.
-    Parameters that match no pattern use the learning rate and the weight decay of the optimizer.
+    Each group consists of a name pattern and the options of the matching weights, such as ``lr``.
+    ``n_layers`` is the number of transformer layers of the encoder. skorch assigns a weight to the
+    first group whose pattern matches the name of the weight. Weights that match no pattern use the
+    learning rate and the weight decay of the optimizer.
     """
     groups = []
     factor = params.get("encoder_lr_factor", 1.0)
@@ -369,7 +387,7 @@ def _chance_loss(train: Windows, valid: Windows, n_classes: int, weight: Tensor 
 
 
 class CrossEntropy(nn.CrossEntropyLoss):
-    r"""Cross-entropy with class weights, and with label smoothing in training mode only.
+    r"""Cross-entropy loss with class weights, and with label smoothing in training mode only.
 
     For windows with labels :math:`y_i` and cross-entropies :math:`\ell_i`, the loss is the weighted
     mean :math:`\sum_i w_{y_i} \ell_i / \sum_i w_{y_i}`. With ``label_smoothing``

@@ -152,8 +152,8 @@ class PARSEstimator(embedder.EncoderEstimator):
     ) -> embedder.PARSEmbedder:
         """Pretrain an encoder with the settings of this estimator, for use in several fits.
 
-        Labels are not used. Unlike ``fit``, which excludes the validation windows from pretraining,
-        this method pretrains on all windows.
+        Labels are not used. This method pretrains on all windows, whereas ``fit`` excludes the
+        validation windows from pretraining.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:
-        """Return the training cost of ``fit``, without training.
+        """Return the training cost of ``fit`` (trained weights and steps), without training.
 
         Parameters
         ----------
@@ -184,8 +184,9 @@ class PARSEstimator(embedder.EncoderEstimator):
         Returns
         -------
         TrainingCost
-            Number of trained parameters and number of training steps. The computation of validation
-            losses is not counted.
+            Number of trained weights, number of pretraining steps (including the earlier
+            pretraining of ``encoder``), and number of fine-tuning steps. The computation of
+            validation losses is not counted.
 
         Raises
         ------
@@ -298,19 +299,20 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     pretext_params : dict | None
         Arguments of the pretext task, for example ``{"position_mask_ratio": 0.6}``.
     encoder : path | str | fitted estimator, net or model | None
-        Pretrained encoder. If an encoder is passed, ``fit`` does not pretrain unless
-        ``continue_pretraining=True``, and the sizes of the encoder take precedence over
-        ``patch_seconds``, ``embed_dim``, ``num_layers``, ``num_heads``, ``mlp_dim`` and
-        ``tokenizer``. The encoder is copied and never modified. A string is a folder, the name of
+        Pretrained encoder. If None, ``fit`` builds a new encoder. If an encoder is passed, ``fit``
+        pretrains only with ``continue_pretraining=True``, and the parameters ``patch_seconds``,
+        ``embed_dim``, ``num_layers``, ``num_heads``, ``mlp_dim`` and ``tokenizer`` are ignored. The
+        encoder is copied and never modified. A string is a folder, the name of
         an encoder that is bundled with the package (such as ``"small"``), or a model id of the
         Hugging Face Hub: ``"hf://owner/name"`` downloads the model, and ``"owner/name"`` uses a
         previous download. See :func:`~braindecode_pars.pretrained.load_encoder` for the objects
         that are accepted.
     continue_pretraining : bool
         Whether ``fit`` first continues to pretrain ``encoder`` with the pretext task, on the
-        training windows and the windows in ``unlabeled``. If ``unlabeled`` contains windows of the
-        test subjects, the scores are transductive (unlabeled test windows were used for training)
-        and must be reported as such.
+        training windows and the windows passed to ``fit`` as ``unlabeled``. If False, fine-tuning
+        starts from the weights of ``encoder``. If ``unlabeled`` contains windows of the test
+        subjects, the scores are transductive (unlabeled test windows were used for training) and
+        must be reported as such.
     sham : bool
         Whether pretraining pairs each window with the target of another window, so that signals
         and targets are unrelated and nothing can be learned. Sham pretraining is a control
@@ -324,7 +326,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         ``encoder_lr_factor`` are both ``"auto"``. The choice is logged and stored in
         ``fine_tuning_``.
     sfreq : float | None
-        Sampling rate in Hz, for inputs without a sampling rate (arrays, lists).
+        Sampling rate in Hz, for inputs without a sampling rate (arrays, lists). If None, the
+        sampling rate stored with the windows is used.
     preprocessing : Preprocessing | dict | None
         How the recordings were preprocessed (filters, reference, unit, ...): a
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`, or a dict of its entries.
@@ -364,10 +367,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         How the head pools the channels, see :class:`~braindecode_pars.PARSNet`. ``"attention"``,
         the cross-attention of the paper, treats the channels as an unordered set, and can hardly
         distinguish the left from the right hemisphere. ``"spatial_filter"`` computes weighted means
-        over channels, with weights that depend on the electrode positions, independently of
-        ``electrode_position``. ``"both"`` combines attention and spatial filters. ``"auto"`` is
-        ``"spatial_filter"`` if all training windows have the same channels, there is more than one
-        channel, and the position of at least one channel is known. Otherwise, ``"auto"`` is
+        over channels, with weights that depend on the electrode positions, even with
+        ``electrode_position=False``. ``"both"`` combines attention and spatial filters. ``"auto"``
+        is ``"spatial_filter"`` if all training windows have the same channels, there is more than
+        one channel, and the position of at least one channel is known. Otherwise, ``"auto"`` is
         ``"attention"``. The choice is stored in ``fine_tuning_``.
     pretrain_epochs, pretrain_batch_size, pretrain_lr : int | None, int, float
         Number of epochs, batch size and learning rate of pretraining. If ``pretrain_epochs`` is a
@@ -420,18 +423,21 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         K classes and n_c training windows of class c (section 2.5 of the paper). A dict maps labels
         to weights. If None, all windows have equal weight.
     validation : float | "split"
-        Proportion of the subjects that ``fit`` holds out for internal validation. If the subjects
-        are unknown, or if there is only one subject, it is a proportion of the windows, stratified
-        by label. If 0, all windows are used for training, and the model has the weights of the last
-        epoch. ``"split"`` holds out the recordings whose description has the entry
-        ``split="valid"``, such as the validation subjects of a published corpus; all other labeled
-        windows must have ``split="train"``. ``fit`` uses the held-out windows neither for
-        pretraining nor for fine-tuning. However, an encoder that was pretrained outside of this fit
-        may have been pretrained on the held-out windows, without their labels. Such an encoder is
-        passed as ``encoder``, or is pretrained once for several fits by
-        :func:`~braindecode_pars.evaluation.ablation`. At the end of fine-tuning, the weights of the
-        epoch with the lowest validation loss are restored. The validation loss is the mean
-        cross-entropy of all held-out windows, weighted by the class weights.
+        Proportion of the subjects that ``fit`` holds out for internal validation. At the end of
+        fine-tuning, the weights of the epoch with the lowest validation loss are restored. The
+        validation loss is the mean cross-entropy of all held-out windows, weighted by the class
+        weights. If 0, all windows are used for training, and the model has the weights of the last
+        epoch.
+
+        If the subjects are unknown, or if there is only one subject, a proportion of the windows is
+        held out, stratified by label. ``"split"`` holds out the recordings whose description has
+        the entry ``split="valid"``, such as the validation subjects of a published corpus; all
+        other labeled windows must have ``split="train"``.
+
+        ``fit`` uses the held-out windows neither for pretraining nor for fine-tuning. However, an
+        encoder that was pretrained outside of this fit may have been pretrained on them, without
+        their labels: an encoder passed as ``encoder``, or one that
+        :func:`~braindecode_pars.evaluation.ablation` pretrained once for several fits.
     unlabeled_label : hashable | None
         Label that marks unlabeled windows, which are used for pretraining only. ``"auto"`` uses -1,
         as in scikit-learn, and a warning is issued if any window has this label. To avoid the
@@ -475,7 +481,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
     encoder_ : PatchEncoder
         Fine-tuned encoder.
     encoder_card_ : EncoderCard
-        Metadata of the encoder: training data, training subjects, pretext task and preprocessing.
+        Encoder card: metadata of the encoder, such as training data, training subjects, pretext
+        task and preprocessing.
     fine_tuning_ : dict
         Values of ``freeze_encoder``, ``head_epochs``, ``encoder_lr_factor`` and ``head`` that were
         used: ``"auto"`` is replaced with the selected value.
@@ -540,9 +547,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             Training windows: a braindecode windows dataset, the X that
             :func:`~braindecode_pars.as_sklearn` returns, a list of windows, an mne.Epochs or an
             array of shape (n_windows, n_chans, n_times). The order of the channels may differ
-            between recordings. If the number of channels differs between recordings, only the
-            channels shared by all recordings are used, and a warning lists the other channels. The
-            same applies if the recordings have different channels and the model uses
+            between recordings. Only the channels shared by all recordings are used, and a warning
+            lists the other channels, in two cases: if the number of channels differs between
+            recordings; or if the recordings have different channels, and the model has
             ``electrode_position=True`` or spatial filters.
         y : array-like, shape (n_windows,) | None
             Labels of any type. If None, the labels of the dataset are used.
@@ -570,8 +577,8 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
             In any of these cases:
 
             - There are no windows, or windows are malformed or contain NaN.
-            - Labels are missing, are all equal, or are exactly -1 and +1 (see
-              ``unlabeled_label``).
+            - Labels are missing or all equal, or the only labels are -1 and +1, so that it is
+              unclear whether -1 is a class (set ``unlabeled_label``).
             - The sampling rate differs between recordings, or from the sampling rate of
               ``encoder``.
             - A window is shorter than a patch.
@@ -588,9 +595,9 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            If pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
-            loss at chance level, a validation loss that never decreased, or a class that is not
-            predicted for any training window.
+            If pretraining or fine-tuning may have failed to learn. Possible signs are too few
+            steps, a pretraining loss at chance level, a validation loss that never decreased, and a
+            class that is predicted for none of the training windows.
         """
         return self._fit(X, y, groups, unlabeled)
 
@@ -639,7 +646,7 @@ pretrain_callbacks
     encoder_, encoder_card_, fine_tuning_, history_, load_report_, sfreq_, preprocessing_, \
 amplitudes_, n_chans_, n_times_, chs_info_
         As in :class:`~braindecode_pars.PARSClassifier`. The losses refer to standardized targets:
-        if the mean of the training targets is predicted for every window, the mean squared error is
+        predicting the mean of the training targets for every window yields a mean squared error of
         about 1.
 
     Notes
@@ -699,10 +706,10 @@ amplitudes_, n_chans_, n_times_, chs_info_
         y : array-like, shape (n_windows,) | None
             Targets, in any unit. NaN marks windows without a target, which are used for pretraining
             only. If None, the labels of the dataset are used. If the labels of the dataset are
-            codes of named classes, an error is raised, even if the names are numbers such as ages,
-            because the codes of the classes differ from the ages. To convert the codes to ages, use
-            ``X, y, _ = as_sklearn(windows)`` and pass ``np.array([*map(float, X.label_names)])[y]``
-            as ``y``.
+            codes of named classes, an error is raised. This is the case even if the class names are
+            numbers such as ages, because the codes (0, 1, ...) differ from the ages. To convert the
+            codes to ages, use ``X, y, _ = as_sklearn(windows)`` and pass
+            ``np.array([*map(float, X.label_names)])[y]`` as ``y``.
 
         Returns
         -------
@@ -721,9 +728,10 @@ amplitudes_, n_chans_, n_times_, chs_info_
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            If pretraining or fine-tuning may have failed to learn: too few steps, a pretraining
-            loss at chance level, or a validation loss that never decreased or was always above the
-            loss of predicting the mean of the training targets.
+            If pretraining or fine-tuning may have failed to learn. Possible signs are too few
+            steps, a pretraining loss at chance level, a validation loss that never decreased, and a
+            validation loss that was always above the loss of predicting the mean of the training
+            targets.
         """
         return self._fit(X, y, groups, unlabeled)
 
@@ -738,8 +746,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if labels.are_equal(targets):
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
-                f"All training targets are equal ({targets[0]:g}), as with one sample, so a "
-                "regression cannot be fitted. Pass windows with at least two different targets."
+                f"All training targets are equal ({targets[0]:g}), or there is only one sample, so "
+                "a regression cannot be fitted. Pass windows with at least two different targets."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
         return self._standardized(train), None if valid is None else self._standardized(valid)
@@ -777,7 +785,7 @@ amplitudes_, n_chans_, n_times_, chs_info_
     def predict_raw(
         self, raw: Any, *, overlap: float = 0.0, preprocess: bool = True, rescale: bool = False
     ) -> pd.DataFrame:
-        """Predict consecutive windows of a continuous recording.
+        """Predict the target in consecutive windows of a continuous recording.
 
         Parameters
         ----------
@@ -789,11 +797,11 @@ amplitudes_, n_chans_, n_times_, chs_info_
         pandas.DataFrame
             One row for each window, with the columns ``onset`` and ``duration`` in seconds,
             ``prediction`` in the unit of the targets (NaN in a window with a gap or a "BAD"
-            annotation), and ``n_chans``. With ``overlap``, the prediction in a row is the weighted
-            mean of the predictions for all windows that overlap with the window of this row. The
-            attribute ``attrs`` of the table has the same entries as in
-            :meth:`PARSClassifier.predict_raw <braindecode_pars.PARSClassifier.predict_raw>`, except
-            for the classes.
+            annotation), and ``n_chans`` (number of channels used). With ``overlap``, the prediction
+            in a row is the mean of the predictions for all windows that overlap with the window of
+            this row, weighted by the duration of the overlap. The attribute ``attrs`` of the table
+            has the same entries as in :meth:`PARSClassifier.predict_raw
+            <braindecode_pars.PARSClassifier.predict_raw>`, except for the classes.
 
         Raises
         ------

@@ -30,21 +30,22 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
 
     A single safetensors file contains all data that :meth:`load` reads: weights, labels,
     parameters, training history, the encoder card (metadata of the encoder) and a checksum. A
-    human-readable JSON file in the same folder repeats the arguments of the network (PARSClassifier
-    and PARSRegressor), or everything except the weights (other models). The decoder of the pretext
-    task is not saved. To use only the encoder of a saved model, pass the folder as ``encoder``, as
-    in ``PARSClassifier(encoder=folder)``. ``PARSNet.from_pretrained`` loads the network of a saved
-    PARSClassifier.
+    JSON file in the same folder is for reading by humans: for PARSClassifier and PARSRegressor, it
+    contains the arguments of the network; for other models, everything except the weights. The
+    decoder of the pretext task is not saved. To use only the encoder of a saved model, pass the
+    folder as ``encoder``, as in ``PARSClassifier(encoder=folder)``. ``PARSNet.from_pretrained``
+    loads the network of a saved PARSClassifier.
 
     Parameters
     ----------
     folder : path
         Folder in which the model is saved. It is created if it does not exist. If the folder
-        contains a model of the same kind (such as another PARSClassifier), it is replaced.
+        contains a model of the same kind (such as another PARSClassifier), this model is replaced.
     share : bool
         Whether to save the model for sharing. If True, the names of subjects (see
         :meth:`~braindecode_pars.pretrained.EncoderCard.without_names`) and paths are omitted, and a
-        model card (``README.md``) is written, unless the folder already contains a ``README.md``.
+        model card (``README.md``) is written if the folder contains none. If False, names and paths
+        are saved, and no model card is written.
 
     Returns
     -------
@@ -58,7 +59,7 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
     OSError
         If the folder cannot be written. The previous content of the folder is then unchanged.
     ValueError
-        If labels are neither strings nor numbers nor booleans. If the folder contains a model of a
+        If a label is not a string, a number or a boolean. If the folder contains a model of a
         different kind, or contains files but no model. With ``share=True``, also if the folder
         contains files that do not belong to the model.
     """
@@ -89,7 +90,8 @@ def load(cls: Any, folder: str | Path, *, device: str = "auto", strict: bool = T
         Name of the torch device of the loaded model. The device of the saved model is ignored,
         because it may not be available on this machine.
     strict : bool
-        Whether to raise an error if the tensors in the file do not match the tensors of the model.
+        Whether to raise an error if the tensors in the file differ from the tensors of the model in
+        name or shape.
         If False, only the matching tensors are loaded, and ``load_report_`` lists the loaded and
         the missing tensors.
 
@@ -109,9 +111,11 @@ def load(cls: Any, folder: str | Path, *, device: str = "auto", strict: bool = T
     Warns
     -----
     UserWarning
-        If some parameters were not saved. For security, a file must not determine where a later
-        ``fit`` reads, downloads or writes files. Therefore, ``checkpoint_dir`` is never saved, and
-        ``encoder`` is saved only if it is the name of an encoder that is bundled with the package.
+        If parameters of the saved estimator cannot be restored, and therefore have their default
+        values. These are objects that JSON cannot store, such as callbacks, and, for security,
+        parameters that would determine which files a later ``fit`` reads, downloads or executes: an
+        ``encoder`` that is not the name of a bundled encoder, and a pretext task in a Python file.
+        For the same reason, ``checkpoint_dir`` is never saved; no warning is issued for it.
     """
     model = model_files.read_model(folder, cls._kind)
     weights: Any = (
@@ -137,8 +141,8 @@ def from_pretrained(
     ----------
     source : path | str
         Folder of the model, or model id on the Hub: ``"hf://owner/name"`` or ``"owner/name"``. With
-        both forms of the id, a model that is not in the local cache is downloaded. In contrast,
-        ``load`` downloads only ``"hf://owner/name"``. PARSEmbedder also accepts the name of a
+        both forms of the id, a model that is not in the local cache is downloaded, whereas ``load``
+        downloads only with the form ``"hf://owner/name"``. PARSEmbedder also accepts the name of a
         bundled encoder, such as ``"small"``.
     device, strict
         As in :meth:`PARSClassifier.load <braindecode_pars.PARSClassifier.load>`.
@@ -174,10 +178,10 @@ def from_pretrained(
 
 
 def clone_with_encoder(self: Any) -> Any:
-    """Return an unfitted clone for scikit-learn, with the same fitted ``encoder``.
+    """Return an unfitted clone for scikit-learn that keeps the parameter ``encoder`` as is.
 
-    By default, scikit-learn also clones the parameters of an estimator, so that an estimator passed
-    as ``encoder`` would no longer be fitted.
+    By default, scikit-learn also clones the parameters of an estimator. An estimator passed as
+    ``encoder`` would then no longer be fitted.
     """
     without_encoder = copy.copy(self)
     without_encoder.encoder = None
@@ -189,7 +193,7 @@ def clone_with_encoder(self: Any) -> Any:
 def pretrained_card(self: Any) -> cards.EncoderCard | None:
     """Return the encoder card (metadata) of the parameter ``encoder``, or None without an encoder.
 
-    None is also returned if the encoder cannot be loaded; the error is then raised by ``fit``.
+    None is also returned if the encoder cannot be loaded; ``fit`` then raises the error.
     """
     try:
         return None if self.encoder is None else saved.load_encoder(self.encoder).card
@@ -198,7 +202,10 @@ def pretrained_card(self: Any) -> cards.EncoderCard | None:
 
 
 def windows_to_json(estimator: Any) -> dict[str, Any]:
-    """Return the attributes of the training windows, to save a model without a PARSNet."""
+    """Return the shape, sampling rate and channel names of the training windows, as JSON values.
+
+    Models that contain no PARSNet save them; a PARSNet stores them itself.
+    """
     return {
         "n_chans": estimator.n_chans_,
         "n_times": estimator.n_times_,
@@ -235,7 +242,10 @@ def _fitted_to_json(estimator: Any) -> dict[str, Any]:
 
 
 def fitted_from_json(described: dict[str, Any]) -> dict[str, Any]:
-    """Return the fitted attributes that all kinds of estimators save, by attribute name."""
+    """Return the fitted attributes from a model file, by name, as ``save`` stored them.
+
+    Only the attributes that all kinds of estimators save are returned, such as ``classes_``.
+    """
     fitted: dict[str, Any] = {f"{n}_": described[n] for n in _NUMBERS if n in described}
     fitted["sfreq_"] = described["windows"]["sfreq"]
     fitted["preprocessing_"] = Preprocessing.of(described["preprocessing"])

@@ -31,7 +31,7 @@ def subject_numbers(
     owner : str
         Name of the class or parameter that requires the subjects, for the error message.
     remedy : str
-        What to do if a subject has too few windows in total, for the error message.
+        What the error message advises for a subject with too few windows in total.
 
     Returns
     -------
@@ -77,10 +77,10 @@ def subtract_means(
     subjects : ndarray of int, shape (n_windows,)
         Subject code of each window, counted from 0.
     prior : tuple of ndarray and float | None
-        If not None, the running mean is subtracted: the mean over this window and all previous
-        windows of the same subject, in row order. ``prior`` contains the initial value of the
-        running mean, and the weight of this value as a number of windows. If None, the mean over
-        all windows of a subject is subtracted.
+        If None, the mean over all windows of a subject is subtracted. Otherwise, the running mean
+        is subtracted: the mean over the current window and all previous windows of the same
+        subject, in row order. ``prior`` contains the initial value of the running mean, and the
+        weight of this value as a number of windows.
 
     Returns
     -------
@@ -95,6 +95,7 @@ def subtract_means(
     >>> features, subjects = np.array([[1.0], [3.0]]), np.zeros(2, dtype=int)
     >>> subtract_means(features, subjects).ravel().tolist()
     [-1.0, 1.0]
+    >>> # The running means are (0 + 1) / 2 and (0 + 1 + 3) / 3.
     >>> subtract_means(features, subjects, (np.zeros(1), 1.0)).ravel().round(2).tolist()
     [0.5, 1.67]
     """
@@ -106,7 +107,11 @@ def subtract_means(
 
 
 def subject_mean(features: np.ndarray, prior: tuple[np.ndarray, float] | None = None) -> np.ndarray:
-    """Return the mean features of one subject; with ``prior``, the running mean per window."""
+    """Return the mean features of one subject, shape (n_features,).
+
+    With ``prior``, see :func:`subtract_means`, return the running mean at each window, shape
+    (n_windows, n_features).
+    """
     add = np.sum if prior is None else np.cumsum
     mean, weight = (0.0, 0.0) if prior is None else prior
     missing = np.isnan(features)
@@ -157,7 +162,8 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         scikit-learn's cross-validation and in evaluation protocols (such as
         :func:`~braindecode_pars.evaluation.compare`), which pass only windows to ``predict``.
     min_windows : int
-        Minimum number of windows per subject. The mean of a feature over n windows has an error,
+        Minimum number of windows per subject. If a subject has fewer windows, :meth:`fit` and
+        :meth:`transform` raise a ValueError. The mean of a feature over n windows has an error,
         whose variance is 1/n of the within-subject variance of the feature (10 % with 10 windows).
         With ``running=True``, one window per subject is sufficient, and ``min_windows`` is the
         weight :math:`n_0` of the mean of the training subjects.
@@ -173,7 +179,8 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         Mean :math:`m` of the training subjects: the subject means, averaged over subjects. Only
         present with ``running=True``.
     test_subject_data_ : TestSubjectData
-        Which data of the test subject a prediction uses in addition to the window itself.
+        Which data of the test subject a prediction uses in addition to the window itself:
+        ``ALL_UNLABELED`` or, with ``running=True``, ``PAST_UNLABELED``.
 
     References
     ----------
@@ -211,10 +218,10 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         return TestSubjectData.PAST_UNLABELED if self.running else TestSubjectData.ALL_UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit the transformer and, with ``running=True``, store the mean of the training data.
+        """Fit the transformer and, with ``running=True``, store the mean of the training subjects.
 
         With ``running=False``, no mean is stored: each call of :meth:`transform` computes the
-        subject means of the windows that are passed to it.
+        subject means from the windows that are passed in this call.
 
         Parameters
         ----------
@@ -223,7 +230,8 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         y : array-like, shape (n_windows,) | None
             Labels, which are passed to the transformer.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for windows that do not contain their subjects, such as arrays.
+            Subject of each window. Required for windows without subjects, such as arrays. If None,
+            the subjects stored with the windows are used.
 
         Returns
         -------
@@ -235,9 +243,9 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         TypeError
             If ``min_windows`` is not an integer.
         ValueError
-            If ``transformer`` is not a transformer, the subject of a window is unknown, or a
-            subject has fewer windows than ``min_windows``. Errors of the transformer are also
-            raised.
+            If ``transformer`` is not a transformer, or the subject of a window is unknown. With
+            ``running=False``, also if a subject has fewer windows than ``min_windows``. Errors of
+            the transformer are also raised.
         """
         windows_estimator.check_estimator(self)
         subjects = self._subjects(X, groups)
@@ -268,9 +276,9 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray, shape (n_windows, n_features)
-            Centered features: their mean over the windows of each subject is zero. With
-            ``running=True``, the running mean is subtracted from the features of each window
-            instead.
+            Centered features. With ``running=False``, their mean over the windows of each subject
+            is zero. With ``running=True``, the running mean is subtracted, so their mean is usually
+            not zero.
 
         Raises
         ------
@@ -304,12 +312,12 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
 
     @metaestimators.available_if(lambda self: hasattr(self.transformer, "get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the feature names of the transformer.
+        """Return the names of the columns, which are the feature names of the transformer.
 
         Parameters
         ----------
         input_features : Any
-            Passed to the transformer.
+            Passed to ``get_feature_names_out`` of the transformer.
 
         Returns
         -------
@@ -353,14 +361,16 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
         As in :class:`~braindecode_pars.PARSClassifier`. If recordings have different channels,
         the channels shared by all recordings are used.
     min_windows : int
-        Minimum number of windows per subject.
+        Minimum number of windows per subject. If a subject has fewer windows, :meth:`transform`
+        raises a ValueError.
 
     Attributes
     ----------
     chs_info_ : list of dict | None
         Channels seen in ``fit``, as in ``mne.Info["chs"]``. None if the channels are unknown.
     test_subject_data_ : TestSubjectData
-        Which data of the test subject a prediction uses in addition to the window itself.
+        Which data of the test subject a prediction uses in addition to the window itself:
+        always ``ALL_UNLABELED``.
 
     Notes
     -----
@@ -415,7 +425,7 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any, *, groups: Any = None) -> Windows:
-        """Return the aligned windows, which every estimator of this package accepts.
+        """Align the windows of each subject, for use in any estimator of this package.
 
         Parameters
         ----------
@@ -423,13 +433,14 @@ class EuclideanAlignment(TransformerMixin, BaseEstimator):
             All windows of each subject: the mean covariance is computed over the windows that are
             passed in one call.
         groups : array-like, shape (n_windows,) | None
-            Subject of each window, for windows that do not contain their subjects, such as arrays.
+            Subject of each window. Required for windows without subjects, such as arrays. If None,
+            the subjects stored with the windows are used.
 
         Returns
         -------
         Windows
-            Aligned windows, with the labels and subjects of ``X``. The signals of a window are
-            aligned when they are read.
+            Aligned windows, with the labels and subjects of ``X``. The mean covariances are
+            computed in this call; the signals of a window are aligned when they are read.
 
         Raises
         ------

@@ -96,7 +96,7 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
     ) -> float:
         """Return the accuracy on the labeled windows.
 
-        For a different metric, use a scorer of scikit-learn on labeled windows only:
+        For a different metric, remove the unlabeled windows, and use a scorer of scikit-learn:
         ``get_scorer("balanced_accuracy")(clf, X, y)``.
 
         Parameters
@@ -104,7 +104,7 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
         X : windows
             As in ``predict_proba``.
         y : array-like, shape (n_windows,) | None
-            Labels. If None, the labels of the dataset are used. Windows with the label
+            True labels. If None, the labels of the dataset are used. Windows with the label
             ``unlabeled_label`` are ignored. Windows with a label that did not occur in ``fit`` are
             counted as errors, and a warning lists these labels.
         sample_weight : array-like, shape (n_windows,) | None
@@ -133,7 +133,7 @@ class LabelPredictor(ClassifierMixin, BaseEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WindowsClassifier(LabelPredictor):
-    """Base class of classifiers that predict windows and recordings from logits.
+    """Base class of classifiers that classify windows and recordings, based on logits.
 
     A subclass implements ``_outputs``, which returns the logits. The parameters are described in
     PARSClassifier.
@@ -192,9 +192,9 @@ class WindowsClassifier(LabelPredictor):
         Returns
         -------
         ndarray of float32, shape (n_windows, n_classes) or (n_windows,)
-            Logits, with one column for each class in ``classes_``. With two classes, a single value
-            per window: the second logit minus the first logit, which is positive if the second
-            label in ``classes_`` is more probable.
+            With three or more classes, the logits, with one column for each class in ``classes_``.
+            With two classes, one value per window: the second logit minus the first logit, which is
+            positive if the second label in ``classes_`` is more probable.
         """
         logits = self._outputs(X, groups).numpy()
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
@@ -213,7 +213,7 @@ class WindowsClassifier(LabelPredictor):
         smooth: bool = False,
         rescale: bool = False,
     ) -> pd.DataFrame:
-        """Predict consecutive windows of a continuous recording.
+        """Classify consecutive windows of a continuous recording.
 
         The recording is preprocessed like the training recordings and divided into consecutive
         windows, starting at the first sample. The channels of the recording are matched to the
@@ -306,9 +306,9 @@ class WindowsClassifier(LabelPredictor):
             - The amplitudes of the recording are far outside the range of the training windows.
             - The subject of the recording was in the training data, according to
               ``subject_info["his_id"]`` of MNE or the path of the file.
-            - The features are centered with the mean of this recording alone, but most recordings
-              of ``fit`` contained windows of one class only, so centering may remove the difference
-              between the classes.
+            - A FewLabelsClassifier subtracts the mean of this recording from the features, but most
+              recordings of ``fit`` contained windows of one class only, so centering may remove the
+              difference between the classes.
 
         Examples
         --------
@@ -316,7 +316,7 @@ class WindowsClassifier(LabelPredictor):
         >>> windows = datasets.simulated.sleep(n_subjects=2, hours=0.2, n_chans=2)
         >>> clf = PARSClassifier(None, finetune_epochs=1, verbose=0).fit(windows)
         >>> frame = clf.predict_raw(windows.datasets[0].raw)
-        >>> len(frame), frame["onset"][1]
+        >>> len(frame), frame["onset"][1]  # 0.2 hours in windows of 30 seconds
         (24, np.float64(30.0))
         """
         return names.lazy("estimators.predict_raw")(

@@ -193,10 +193,10 @@ def _check_callbacks(
 
 
 def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the parameters called ``name`` of an estimator and its components.
+    """Return all parameters of an estimator and its components that have the given name.
 
-    The keys are full names, such as ``svc__C``. If an estimator is passed as ``encoder``, its
-    parameters are excluded, because it is already fitted.
+    The keys of the dict are full names, such as ``svc__C`` for the name "C" in a pipeline. The
+    parameters of an ``encoder`` are excluded, because the encoder is already fitted.
     """
     return {
         full: value
@@ -206,16 +206,19 @@ def parameters_called(name: str, estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def parameter_of_last(name: str, estimator: BaseEstimator) -> Any:
-    """Return a parameter of an estimator, or of its last component that has this parameter."""
+    """Return the value of a parameter of an estimator, or of the last component that has it.
+
+    None if neither the estimator nor a component has a parameter called ``name``.
+    """
     values = parameters_called(name, estimator)
     return values.get(name, next(reversed(values.values()), None))
 
 
 @contextmanager
 def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
-    """Context of a fit: delete the fitted attributes of the previous fit.
+    """Context manager for ``fit``: delete the fitted attributes of the previous fit.
 
-    If this fit fails, its fitted attributes are deleted as well. After Ctrl-C, they are retained.
+    If the new fit fails, its fitted attributes are deleted as well. After Ctrl-C, they are kept.
     """
     _delete_fitted_attributes(estimator)
     try:
@@ -241,10 +244,11 @@ class Seeds(NamedTuple):
 
 @contextmanager
 def seeded_fit(estimator: Any) -> Iterator[Seeds]:
-    """Context of a fit: validate parameters, delete the previous fit, and seed with random_state.
+    """Context manager for ``fit``: validate parameters, delete the previous fit, and set seeds.
 
-    The global random state of torch is restored at the end. Estimators with the same
-    ``random_state`` hold out the same subjects for validation.
+    The seeds are drawn from ``random_state`` of the estimator. Estimators with the same
+    ``random_state`` therefore hold out the same subjects for validation. The context yields the
+    seeds. The global random state of torch is restored at the end.
     """
     check_estimator(estimator)
     device = computing.find_device(estimator.device)
@@ -259,7 +263,7 @@ _QUICK = dict(checkpoint_dir=None, compile=False, device="cpu", verbose=0, callb
 
 @contextmanager
 def without_training(estimator: Any) -> Iterator[tuple[Any, Seeds]]:
-    """Context of a fit that stops before training, with a copy of the estimator.
+    """Context manager to run ``fit`` up to the training, on a copy of the estimator.
 
     The context yields an unfitted copy of the estimator, and the seeds of the fit. In the context,
     no files are written and no warnings are issued. The random state of torch is restored at the
@@ -350,9 +354,10 @@ def read_to_predict(
 def batches(
     windows: Windows, patch_size: int, device: torch.device, batch_size: int = 64
 ) -> Iterator[tuple[torch.Tensor, table.Montage]]:
-    """Yield batches of windows in order, as tensors (batch, n_chans, n_times) on a device.
+    """Yield batches of windows in order, each with the montage (channels) of its windows.
 
-    All windows of a batch have the same montage, which is yielded together with the batch.
+    A batch is a tensor of shape (batch, n_chans, n_times) on the device. All windows of a batch
+    have the same montage.
     """
     n_read = 0
     for batch in windows.batches(batch_size, any_montage=True):
@@ -393,7 +398,7 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
 def preprocessing_of(
     estimator: Any, windows: Windows, sfreq: float | None, n_times: int
 ) -> preprocessing.Preprocessing:
-    """Return the preprocessing of the windows of ``fit``, from the argument or the metadata.
+    """Return the preprocessing of the windows of ``fit``, from the metadata and the parameter.
 
     Entries of the parameter ``preprocessing`` take precedence over the metadata of the windows.
 
@@ -453,7 +458,11 @@ def warn_of_differences(
     *,
     expected_in: str = "in training",
 ) -> None:
-    """Issue one warning if the preprocessing of windows differs from the expected preprocessing."""
+    """Issue one warning if the preprocessing of windows differs from the expected preprocessing.
+
+    Only the entries in ``names`` are compared. The text of the warning starts with ``beginning``
+    and states where each expected value is from (``expected_in``).
+    """
     counts: Counter[preprocessing.Difference] = Counter()
     for actual, n in Counter(windows.column("preprocessing")).items():
         differing = preprocessing.differences(expected, actual)
@@ -472,7 +481,11 @@ def warn_of_differences(
 def advice(
     differing: Collection[preprocessing.Difference], data: str = "preprocessing used in training"
 ) -> str:
-    """Return what to do about a preprocessing mismatch, depending on whether it is reversible."""
+    """Return a sentence that says how to correct a preprocessing mismatch.
+
+    If a difference cannot be corrected in these recordings, the sentence says to start from the
+    original recordings. ``data`` is the phrase for the expected preprocessing.
+    """
     irreversible = dict.fromkeys(entry.name for entry in differing if entry.repair is None)
     if not irreversible:
         # Without a hint if an average reference was computed over the channels shared by all
@@ -497,11 +510,11 @@ def fitted_history(estimator: Any) -> pd.DataFrame:
     - ``train_loss``, ``valid_loss``: training loss and validation loss. With validation, the fitted
       model has the weights of the epoch with the lowest validation loss.
     - ``train_loss_relative``: relative loss, that is, the training loss divided by the chance-level
-      loss.
-    - ``train_loss_relative_NAME``: relative loss of each part of a pretext task with several
+      loss (below 1 is better than chance).
+    - ``train_loss_relative_NAME``: relative loss of the part NAME of a pretext task with several
       losses.
 
-    A value is NaN if the loss is not computed in this phase.
+    A value is NaN if the phase of the row does not compute this loss.
     :func:`~braindecode_pars.plotting.training_curves` plots this table.
     """
     validation.check_is_fitted(estimator)
@@ -530,8 +543,8 @@ def features_computed_once() -> Iterator[None]:
     """Context manager that caches window features, so that repeated fits compute them only once.
 
     Use it for repeated fits on the windows of one dataset in one process, as in cross-validation,
-    parameter searches, and evaluations with many draws (random subsets of labeled subjects). It
-    caches the features of pretrained encoders (:class:`~braindecode_pars.PARSEmbedder`,
+    parameter searches, and evaluations with many draws (random subsets of labeled subjects). The
+    cache contains the features of pretrained encoders (:class:`~braindecode_pars.PARSEmbedder`,
     :class:`~braindecode_pars.FewLabelsClassifier`) and features without an encoder, such as
     :class:`~braindecode_pars.evaluation.LogBandPower`. The features remain in memory until the
     context ends. Features computed within and outside of the context may differ by rounding errors.

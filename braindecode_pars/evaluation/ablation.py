@@ -59,18 +59,16 @@ def ablation(
     """Ablation study: pretrain, fine-tune and score one estimator with different settings.
 
     All settings are scored on the same test subjects. This protocol reproduces the ablations of the
-    PARS paper (appendix A.4, figure 6). For each setting, one encoder is pretrained on the windows
-    of all subjects available for training, without their labels. For each seed, training subjects
-    are then drawn at random, and this encoder is fine-tuned on them. The pretraining does not
-    depend on the seeds.
+    PARS paper (appendix A.4, figure 6). For each setting, one encoder is pretrained with seed 0 on
+    the windows of all subjects available for training, without their labels. For each seed in
+    ``seeds``, training subjects are then drawn at random, and this encoder is fine-tuned on them.
 
-    For each setting, all folds with the same test subjects share one encoder, which is pretrained
-    with seed 0. Folds with different test subjects have different encoders. If ``cv`` combines the
-    same test subjects with several training sets, an encoder is pretrained for each training set.
-    Pretraining does not use test windows, subjects of split ``"test"``, or the validation subjects
-    of ``validation="split"``. With a proportion such as ``validation=0.2``, the validation windows
-    are drawn later, in each fit, so the encoder was already pretrained on these windows, without
-    their labels.
+    With ``cv``, each fold (training and test subjects of the cross-validation) has its own encoder
+    for each setting. Pretraining does not use test windows, recordings with ``"test"`` as ``split``
+    in their description or, if the estimator has ``validation="split"``, its validation subjects.
+    If the estimator has a proportion instead, such as ``validation=0.2``, each fit draws its
+    validation windows after the pretraining, so the encoder was pretrained on these windows, too,
+    but without their labels.
 
     Parameters
     ----------
@@ -85,17 +83,19 @@ def ablation(
         ``{"few": {"n_patches": 20}, "many": {"n_patches": 40}}``. The second form maps parameters
         to lists of values, and all combinations of the values are compared: ``{"n_patches": (20,
         40), "decoder": ("mlp", "cross_attention")}``. :data:`GRIDS` contains the grids of the
-        paper, and two additional grids. A setting that is not a parameter of the estimator is added
-        to its ``pretext_params``, the arguments of the pretext task.
+        paper, and two additional grids. A varied parameter that the estimator does not have,
+        such as ``n_patches``, is added to its ``pretext_params``, the arguments of the pretext
+        task.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, ``test_subjects`` are held out.
     test_subjects : sequence | None
         Held-out subjects. If None, the validation subjects of the dataset, as in the paper: the
         subjects whose recordings have ``"valid"`` as ``split`` in their description. If there are
-        more than 200 validation subjects, 200 of them are drawn at random. The other validation
-        subjects and the subjects of split ``"test"`` are not used. If the dataset has no validation
-        subjects, the subjects of split ``"test"`` are held out.
+        more than 200 validation subjects, 200 of them are drawn at random. Validation subjects that
+        are not drawn, and subjects of split ``"test"``, are used neither for training nor for
+        testing. If the dataset has no validation subjects, the subjects of split ``"test"`` are
+        held out.
     n_train_subjects : int | None
         Number of training subjects (100 in the paper), drawn at random for each seed. If None, all
         subjects available for training are used.
@@ -119,9 +119,9 @@ def ablation(
         If ``grid`` has neither of the two forms.
     ValueError
         If a setting is unknown. If there are no test subjects. If ``n_train_subjects`` is larger
-        than the number of training subjects. If the estimator has ``validation="split"``, but
-        ``cv`` and ``test_subjects`` are None, so that the validation subjects are the test
-        subjects, and no subject is left for validation.
+        than the number of training subjects. If the estimator has ``validation="split"``, and both
+        ``cv`` and ``test_subjects`` are None: the validation subjects are then the test subjects,
+        and no subject remains for validation.
     FoldError
         If a fit fails.
 
@@ -216,11 +216,11 @@ def settings_of(grid: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def configured(estimator: BaseEstimator, settings: Mapping[str, Any]) -> BaseEstimator:
-    """Return a clone of the estimator with the given settings.
+    """Return a clone of an estimator with the parameters of one setting of an ablation.
 
     Settings that are not parameters of the estimator are added to its ``pretext_params``. If a
-    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the joint task
-    passes the existing ``pretext_params`` to its subtask ``"pars"`` or ``"mae"``.
+    setting changes the pretext task from ``"pars"`` or ``"mae"`` to ``"joint"``, the existing
+    ``pretext_params`` become those of the subtask with the name of the previous task.
 
     Raises
     ------
@@ -248,7 +248,7 @@ SEED = 0
 
 
 def pretrains(estimator: BaseEstimator) -> bool:
-    """Return whether a fit of the estimator pretrains an encoder that other fits could share."""
+    """Return whether ``fit`` pretrains a new encoder, which several fits could share."""
     params = estimator.get_params(deep=False)
     is_new = params.get("encoder", "") is None and params.get("pretext") is not None
     return is_new and params["pretrain_epochs"] != 0 and hasattr(estimator, "pretrained")
@@ -257,7 +257,9 @@ def pretrains(estimator: BaseEstimator) -> bool:
 def share_encoders(
     folds: Sequence[Fold], corpora: Mapping[str, Corpus], folder: ResultsFolder, verbose: int = 1
 ) -> list[Fold]:
-    """Pretrain one encoder per method and set of pretraining windows, and return folds that use it.
+    """Pretrain the encoders that several folds share, and return folds that use these encoders.
+
+    One encoder is pretrained for each method and each set of pretraining windows.
 
     Parameters
     ----------
@@ -266,16 +268,16 @@ def share_encoders(
     corpora : dict of str to Corpus
         The windows of this dataset.
     folder : ResultsFolder
-        Folder for the results. Encoders are saved in its subfolder ``encoders`` and are not
-        pretrained again.
+        Folder for the results. Encoders are saved in its subfolder ``encoders``. Encoders that are
+        already in this subfolder are loaded instead of pretrained.
     verbose : int
         Verbosity; 1 shows a progress bar.
 
     Returns
     -------
     list of Fold
-        Folds whose estimators have the pretrained encoder. A fold whose estimator does not pretrain
-        is unchanged.
+        The same folds, in which the estimators have a pretrained ``encoder``. A fold whose
+        estimator does not pretrain is unchanged.
 
     Raises
     ------

@@ -29,9 +29,9 @@ def audit_map(audits: pd.DataFrame, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        Axes with a row for each property, and columns for the encoders, the tokens and the random
-        encoders. Random encoders with equal scores are shown in one column. Missing scores are
-        blank.
+        Axes with a row for each property, and columns for the encoders, for their tokens (the
+        input of the transformer) and for random encoders of the same size. Random encoders with
+        equal scores are shown in one column. Missing scores are blank.
 
     Raises
     ------
@@ -99,12 +99,15 @@ def _digits(value: float) -> str:
 def subjects_in_features(
     table: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None
 ) -> np.ndarray:
-    """Plot subject information in features, and class decoding before and after removing it.
+    """Plot subject information in features, and class decoding with and without this information.
 
-    There is one panel for each measure. Vertical marks show the value expected by chance: the mean
-    over permutations or, for balanced accuracy, the chance level. In the legend, "LEACE fitted on
-    training subjects" means that subject information was removed with
-    :class:`~braindecode_pars.evaluation.LinearErasure`, fitted on the training subjects only.
+    There is one panel for each measure: explained variance, balanced accuracy, and the cosine
+    between the class directions (differences between the class means) of different subjects.
+    Vertical marks show the value expected by chance: the mean over permutations or, for balanced
+    accuracy, the chance level. In the legend, "LEACE fitted on training subjects" means that
+    subject information was removed with linear concept erasure
+    (:class:`~braindecode_pars.evaluation.LinearErasure`), which was fitted on the training subjects
+    only.
 
     Parameters
     ----------

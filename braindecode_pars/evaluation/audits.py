@@ -98,7 +98,7 @@ def audit_encoder(
     n_windows : int
         Maximum number of windows. If there are more windows, ``n_windows`` of them are selected at
         random. If a window has more than eight channels, eight of its channels are selected at
-        random. Both selections are the same for all encoders.
+        random. The selected windows and channels are the same for all encoders.
     seed : int
         Seed of the random selection and of the random encoder.
 
@@ -114,9 +114,9 @@ def audit_encoder(
         - ``measure``: ``"R2"``, ``"balanced accuracy"`` or ``"explained variance"``.
         - ``value``, ``sd``: mean and standard deviation over folds.
         - ``chance``: chance level (0 for R2 and explained variance).
-        - ``held_out``: unit that is held out for testing: ``"subjects"``; ``"recordings"`` or
-          ``"time blocks"`` of the same subjects, for subject decoding; ``"nothing"``, for the
-          explained variance.
+        - ``held_out``: unit that is held out for testing: ``"subjects"``; for subject decoding,
+          ``"recordings"`` or ``"time blocks"`` of the same subjects; for explained variance,
+          ``"nothing"``.
 
         The attribute ``attrs`` of the table contains the numbers of signals (single channels of a
         window), windows and subjects: ``n_signals``, ``n_windows`` and ``n_subjects``.
@@ -125,8 +125,8 @@ def audit_encoder(
     ------
     ValueError
         If a subject or the sampling rate of the windows is unknown. If there is only one subject.
-        If the sampling rate differs from that of the pretraining data of the encoder. If a window
-        is too short.
+        If the windows and the pretraining data of the encoder have different sampling rates. If a
+        window is too short.
     TypeError, FileNotFoundError
         As in :func:`~braindecode_pars.pretrained.load_encoder`.
 
@@ -155,8 +155,8 @@ def audit_encoder(
     subjects share each of its values, such as a session name. Use session names that do not include
     the subject, such as 1 and 2.
 
-    The variance explained by subject, :math:`\eta^2`, is corrected for chance with its mean
-    :math:`\nu` over permutations of recordings between subjects:
+    The property ``"variance by subject"`` is the variance explained by subject, :math:`\eta^2`,
+    corrected for chance with its mean :math:`\nu` over permutations of recordings between subjects:
     :math:`(\eta^2 - \nu) / (1 - \nu)`. The property "subject, erased" is subject decoding after
     linear information about the subject was removed with :class:`LinearErasure`, fitted on training
     rows. Use :func:`audit_subjects` to analyze features of whole windows and their classes.
@@ -199,7 +199,7 @@ def audit_encoder(
 
 
 def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
-    """Arrange the probing analysis of one encoder as a table with one row for each property.
+    """Arrange the probing analysis of one encoder as a table, with one row for each property.
 
     Parameters
     ----------
@@ -210,7 +210,8 @@ def audit_table(audit: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns ``property``, ``measure``, ``encoder``, ``tokens``, ``random encoder``, ``chance``
-        and ``held_out``.
+        and ``held_out``. The columns ``encoder``, ``tokens`` and ``random encoder`` contain the
+        scores of these three kinds of features.
     """
     keys = ["property", "measure", "chance", "held_out"]
     wide = audit.set_index([*keys, "features"])["value"].unstack("features", sort=False)

@@ -29,7 +29,6 @@ from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 #: Format and version of the settings file.
 _FORMAT = {"format": "braindecode_pars scores", "version": 4}
 
-
 #: Folder of an evaluation without ``out``. No method has a description, so nothing is saved.
 NO_FOLDER = ResultsFolder(Path(), "no evaluation", {"methods": {}})
 
@@ -38,8 +37,10 @@ def open_folder(path: str | Path, settings: Mapping[str, Any]) -> ResultsFolder:
     """Open a folder of results, or create it.
 
     The folder has one JSON file for each finished fold in the subfolder ``cache``, see
-    :func:`file_of`. Several processes may use the folder at the same time. To run all folds again,
-    delete ``cache``.
+    :func:`file_of`. A fold is one fit with its training and test windows. Each file is first
+    written under a temporary name and then renamed, so that no file is incomplete. Each file
+    contains a checksum of its content. Several processes may use the folder at the same time. To
+    run all folds again, delete ``cache``.
 
     Parameters
     ----------
@@ -94,9 +95,10 @@ def open_folder(path: str | Path, settings: Mapping[str, Any]) -> ResultsFolder:
 
 
 def file_of(fold: Fold, folder: ResultsFolder) -> str | None:
-    """Return the file of a fold, whose name contains a digest of the data and settings.
+    """Return the path of the file of a fold, relative to the folder of results.
 
-    Returns None for a method without a description, whose folds are not saved.
+    The file name contains a digest (short hash) of the data and settings. Returns None for a method
+    without a description, whose folds are not saved.
     """
     content = _digest_of(fold, folder, fold.train, fold.test, fold.valid, fold.pretrain)
     if content is None:
@@ -108,9 +110,10 @@ def file_of(fold: Fold, folder: ResultsFolder) -> str | None:
 
 
 def encoder_of(fold: Fold, folder: ResultsFolder) -> Path | None:
-    """Return the folder of a shared encoder, whose name contains a digest of data and settings.
+    """Return the folder of the pretrained encoder that a fold shares with other folds.
 
-    Returns None for a method without a description, whose encoders are not saved.
+    The name of the folder contains a digest (short hash) of the data and settings. Returns None for
+    a method without a description, whose encoders are not saved.
     """
     content = _digest_of(fold, folder, fold.pretrain)
     name = f"{_file_name(fold.method)}_{content}"
@@ -127,7 +130,7 @@ def _digest_of(fold: Fold, folder: ResultsFolder, *windows: np.ndarray) -> str |
 
 
 def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[str, Any]:
-    """Describe the protocol, the datasets and the methods of folds.
+    """Describe the protocol, datasets and methods of folds, to detect changes between two calls.
 
     Returns
     -------
@@ -138,7 +141,8 @@ def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[st
     Warns
     -----
     UserWarning
-        If a method has no description, so that its folds are not saved.
+        If a method cannot be described, for example because a parameter is a lambda. Its folds are
+        then not saved.
     """
     methods, reasons = {}, []
     for name, estimator in {fold.method: fold.estimator for fold in folds}.items():
@@ -173,13 +177,14 @@ _MODULE_ATTRIBUTES = vars(torch.nn.Module()).keys() - {"_parameters", "_buffers"
 
 
 def describe_estimator(estimator: sklearn.base.BaseEstimator) -> dict[str, Any]:
-    """Describe all properties of an estimator that affect its predictions.
+    """Describe all properties of an estimator that affect its predictions, to detect changes.
 
     Returns
     -------
     dict
-        Class and parameters, also of nested estimators; digests of other objects and of fitted
-        attributes; and the versions of packages. The values can be saved as JSON.
+        Class and parameters, also of nested estimators; digests (short hashes) of fitted attributes
+        and of parameters that cannot be saved as JSON; and the versions of packages. The values can
+        be saved as JSON.
 
     Raises
     ------
@@ -198,10 +203,10 @@ def versions() -> dict[str, str]:
 
 
 def describe_corpus(corpus: Corpus) -> dict[str, Any]:
-    """Describe all samples, labels, subjects, channels and descriptions of a dataset.
+    """Describe samples, labels, subjects, channels and recordings of a dataset, to detect changes.
 
-    The description changes with every bit of every sample. Filtering on another machine can change
-    the last digits of samples, and thus the description.
+    The description changes if any bit of any sample changes. For example, filtering on another
+    machine can change the last digits of samples, and thus the description.
 
     Returns
     -------
@@ -279,7 +284,7 @@ def _described_object(value: Any) -> Any:
     except Exception as error:  # pickling can raise any exception
         raise ValueError(f"{name} cannot be pickled") from error
     if len(checksums) > 1:  # for example, an object with a torch tensor
-        raise ValueError(f"a copy of {name} differs from the original")
+        raise ValueError(f"{name} changes when it is copied")
     return f"{name} {checksums.pop()}"
 
 
@@ -318,12 +323,12 @@ def _saved_encoder(encoder: str | Path) -> str:
 
 
 def digest(*parts: Any) -> str:
-    """Return a digest of 12 hexadecimal digits, which changes with the text of any part."""
+    """Return a short hash of 12 hexadecimal digits, which changes with the text of any part."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def digest_array(array: np.ndarray | torch.Tensor) -> str:
-    """Return type, shape and digest of an array, which change with every bit of the content."""
+    """Return dtype, shape and a short hash of an array; the hash changes with every bit."""
     if isinstance(array, torch.Tensor):
         # Convert to bytes, because NumPy has no bfloat16.
         content = array.detach().cpu().to_dense().contiguous().reshape(-1).view(torch.uint8)

@@ -94,6 +94,7 @@ def detrended(X: np.ndarray, patch_size: int | None = None) -> np.ndarray:
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.changed_signals import detrended
+    >>> # A patch of 3 samples and an incomplete patch of 1 sample:
     >>> detrended(np.array([[[0.0, 1.0, 2.0, 6.0]]]), patch_size=3).round(6).tolist()
     [[[0.0, 0.0, 0.0, 0.0]]]
     """
@@ -144,12 +145,12 @@ def eye_coefficients(X: np.ndarray, eyes: np.ndarray) -> np.ndarray:
 def without_eyes(
     X: np.ndarray, eyes: np.ndarray, coefficients: np.ndarray, mean: np.ndarray
 ) -> np.ndarray:
-    r"""Regress out the EOG: :math:`x_{it} - B (e_{it} - \bar e)`.
+    r"""Remove ocular activity by EOG regression: :math:`x_{it} - B (e_{it} - \bar e)`.
 
-    Estimate the coefficients for each subject, not for each window: the propagation of eye
-    movements over the scalp is a property of head and electrodes. The coefficients of a short
-    window would also remove brain activity that correlates with the frontal channels in this
-    window.
+    Estimate the coefficients :math:`B` for each subject, not for each window, for two reasons. The
+    propagation of eye movements over the scalp is a property of head and electrodes, which does not
+    change between windows. Coefficients estimated from a short window would also remove brain
+    activity that correlates with the EOG in this window.
 
     Parameters
     ----------
@@ -266,8 +267,8 @@ def without_aperiodic(X: np.ndarray, sfreq: float, *, put_back: bool = False) ->
     sfreq : float
         Sampling rate :math:`f_s` in Hz.
     put_back : bool
-        Whether to restore the mean and the aperiodic component afterwards (sham control). Scores on
-        these signals show the effect of the procedure itself.
+        Whether to restore the mean and the aperiodic component afterwards. Scores on the restored
+        signals show the effect of the procedure itself (control ``"sham"``).
 
     Returns
     -------
@@ -369,6 +370,7 @@ def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> n
     --------
     >>> import numpy as np
     >>> from braindecode_pars.evaluation.changed_signals import shuffled_patches
+    >>> # Three patches; the last sample is in no patch.
     >>> shuffled_patches(np.arange(7.0)[None, None], patch_size=2).tolist()
     [[[4.0, 5.0, 2.0, 3.0, 0.0, 1.0, 6.0]]]
     """
@@ -389,6 +391,9 @@ def shuffled_patches(X: np.ndarray, patch_size: int, random_state: int = 0) -> n
 
 def permuted_labels(y: np.ndarray, subjects: np.ndarray, random_state: int = 0) -> np.ndarray:
     r"""Permute labels within each subject: :math:`y_i` becomes :math:`y_{\pi_{s(i)}(i)}`.
+
+    Here :math:`s(i)` is the subject of window :math:`i`, and :math:`\pi_s` is a random permutation
+    of the windows of subject :math:`s`.
 
     The number of windows per class and subject is unchanged, but the labels are independent of the
     signals. A score that differs significantly from chance level then indicates data leakage.
@@ -464,8 +469,8 @@ class ControlSignals(TransformerMixin, BaseEstimator):
           and Fp2, F7 and F8) are used instead. At least one pair is required. Frontal channels also
           record brain activity, so some brain activity is removed as well. The EOG or frontal
           channels themselves are set to zero. The regression coefficients are estimated for each
-          subject, from whole recordings if they are available, otherwise from the windows passed
-          together;
+          subject, from whole recordings if they are available, otherwise from the windows of the
+          subject in the same call;
         - ``"phase"``: phase-randomized, which removes waveform and timing;
         - ``"aperiodic"``: slope and offset of 1/f removed from the spectrum of each channel; the
           offset includes the amplitude;
@@ -480,10 +485,10 @@ class ControlSignals(TransformerMixin, BaseEstimator):
     edge : float
         High-pass frequency of ``"slow"``, in Hz.
     patch_seconds : float | None
-        Length of a patch in seconds. If None, the whole window for ``"detrended"``, and 1 s for
-        ``"order"``.
+        Length of a patch in seconds. If None, a patch is the whole window for ``"detrended"``, and
+        1 s long for ``"order"``.
     sfreq : float | None
-        Sampling rate in Hz, for windows with an unknown sampling rate.
+        Sampling rate in Hz, for windows without a sampling rate, such as arrays.
     random_state : int
         Seed of ``"phase"`` and ``"order"``. The random numbers of a window do not depend on other
         windows.
@@ -558,8 +563,7 @@ class ControlSignals(TransformerMixin, BaseEstimator):
         Returns
         -------
         Windows
-            Control signals, with the same labels and subjects as the windows. All samples are in
-            memory.
+            Control signals, with the labels and subjects of ``X``. All samples are in memory.
 
         Raises
         ------
@@ -655,7 +659,7 @@ def _without_eyes(windows: table.Windows) -> Iterator[np.ndarray]:
 
 
 def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
-    """Return the signals of a whole recording, if its windows are unmodified parts of it.
+    """Return the whole recording from which windows were cut, if the windows are unmodified.
 
     Parameters
     ----------
@@ -683,7 +687,7 @@ def whole_recording(windows: table.Windows, row: int) -> np.ndarray | None:
 
 
 def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
-    """Return a matrix that computes EOG signals from all channels, and the channels it uses.
+    """Return the matrix that maps the channels to EOG signals, and the indices of EOG channels.
 
     Parameters
     ----------
@@ -693,7 +697,8 @@ def eye_signals(montage: table.Montage) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     matrix : ndarray, shape (n_eyes, n_chans)
-        Each row defines one signal: an EOG channel, or the difference or sum of a frontal pair.
+        Each row defines one EOG signal: an EOG channel, or the difference or the sum of a frontal
+        pair of channels.
     eye_channels : ndarray of int
         Indices of the EOG channels, or of the frontal channels if there are no EOG channels.
 

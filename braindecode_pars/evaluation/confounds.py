@@ -42,10 +42,11 @@ _DESCRIBED = ["file", "site", "recorded_sfreq", "recorded_reference", "recorded_
 
 
 def properties_of_recordings(windows: Windows, parts: Sequence[Any] = ()) -> pd.DataFrame:
-    """Return the properties of each recording; unknown values are None.
+    """Return a table of the properties of recordings, such as site and channels.
 
-    The properties are read from ``parts``, the datasets of the recordings, or, if ``parts`` does
-    not contain a dataset for each recording, from the sources of ``windows``.
+    There is one row per recording; unknown values are None. The properties are read from ``parts``,
+    the datasets of the recordings. If ``parts`` lacks the dataset of any recording, all properties
+    are read from the datasets from which ``windows`` was created, as far as these are known.
     """
     rows = windows.recordings
     parts = [part for part in parts if len(part)]  # as in the table of Windows
@@ -66,7 +67,7 @@ def properties_of_recordings(windows: Windows, parts: Sequence[Any] = ()) -> pd.
 
 
 def labeled_windows(windows: Windows, recordings: pd.DataFrame) -> pd.DataFrame:
-    """Return the labeled windows, with their recording, subject, class and position."""
+    """Return a table of the labeled windows: recording, start, subject, window index and class."""
     targets = pd.Series(windows.y, range(len(windows)), dtype=object)
     if -1 not in (windows.label_names or {}).values():
         targets = targets.mask(targets == -1)
@@ -86,14 +87,18 @@ def has_one_class_per_recording(labeled: pd.DataFrame) -> bool:
 
 
 def shown(value: Any) -> str:
-    """Return a property of a recording as text; numbers are sampling rates in Hz."""
+    """Format the value of a property of a recording; a number is a sampling rate in Hz."""
     return f"{value:g} Hz" if isinstance(value, float) else str(value)
 
 
 def confounded_properties(
     recordings: pd.DataFrame, labeled: pd.DataFrame, in_spite_of: Collection[str]
 ) -> Iterator[Finding]:
-    """Yield findings for properties of recordings with which the classes are confounded."""
+    """Yield a finding for each property of recordings with which the classes are confounded.
+
+    A finding has the level "stop" if the property alone identifies the classes, and otherwise the
+    level "warning". If ``in_spite_of`` contains "confounds", all findings are warnings.
+    """
     # Channels of each recording that are not shared by all recordings
     sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)
     shared = set.intersection(*sets) if len(sets) else set()
@@ -133,7 +138,10 @@ def confounded_properties(
 
 
 def auc_of_class(is_class: pd.Series, values: pd.Series) -> float:
-    """Return the AUC of a value for one class against all other classes; NaN if one is absent."""
+    """Return the AUC with which a value separates one class from all other classes.
+
+    NaN if there are no windows of this class, or no windows of other classes.
+    """
     n, n_other = int(is_class.sum()), int((~is_class).sum())
     if not n or not n_other:
         return np.nan
@@ -143,7 +151,11 @@ def auc_of_class(is_class: pd.Series, values: pd.Series) -> float:
 
 
 def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iterator[Finding]:
-    """Yield a finding if the recordings of all subjects have the same order of classes."""
+    """Yield a finding if the classes were recorded in the same order in all subjects.
+
+    The finding requires that each recording has one class only, and that at least three subjects
+    have recordings of several classes.
+    """
     if not has_one_class_per_recording(labeled):
         return
     classes = labeled.drop_duplicates("recording")[["recording", "subject", "class"]]
@@ -167,7 +179,11 @@ def order_of_recordings(recordings: pd.DataFrame, labeled: pd.DataFrame) -> Iter
 
 
 def order_within_recordings(labeled: pd.DataFrame) -> Iterator[Finding]:
-    """Yield findings for classes that occur early, or late, in at least 90 % of the recordings."""
+    """Yield findings for classes that occur early, or late, in at least 90 % of the recordings.
+
+    A class occurs early (late) in a recording if almost all of its windows start before (after) the
+    windows of the other classes. At least three recordings are required.
+    """
     rows = labeled[labeled["start"] >= 0]
     for name in labeled["class"].cat.categories:
         of_class = (rows["class"] == name).groupby(rows["recording"])

@@ -49,11 +49,11 @@ def controls(
     """Repeat a comparison of methods on control signals, each of which lacks one property.
 
     Use these control analyses to find out which signal properties the difference between two
-    methods depends on. The methods are scored as in
-    :func:`~braindecode_pars.evaluation.label_efficiency` if ``n_train_subjects`` is given, and
-    otherwise as in :func:`~braindecode_pars.evaluation.compare`. Methods, subjects, draws (random
-    subsets of labeled subjects) and seeds are the same for the original windows and for all
-    controls. Each control changes both training and test windows.
+    methods depends on. The methods are scored on the original windows, and again on the windows of
+    each control, with the same subjects, seeds and draws (random subsets of labeled subjects). Each
+    control changes both training and test windows. With ``n_train_subjects``, the protocol is
+    :func:`~braindecode_pars.evaluation.label_efficiency`, otherwise
+    :func:`~braindecode_pars.evaluation.compare`.
 
     ========== ============================================ ========================================
     Control    Change of the windows                        If the difference disappears, it ...
@@ -74,8 +74,8 @@ def controls(
                                                             level indicate data leakage)
     ========== ============================================ ========================================
 
-    The control ``"sham"`` is not a default. It removes and restores 1/f, to measure the effect of
-    the procedure of ``"aperiodic"`` itself.
+    An additional control, ``"sham"``, runs only if ``controls`` contains it. It removes and
+    restores 1/f, to measure the effect of the procedure of ``"aperiodic"`` itself.
 
     :func:`control_gains` returns a table with the difference that remains in each control,
     :func:`describe_controls` describes this table in sentences, and :func:`plotting.control_gains
@@ -89,12 +89,12 @@ def controls(
     windows_ds : BaseConcatDataset
         Labeled windows, with ``subject`` in the descriptions of the recordings.
     controls : sequence of str
-        Names of controls from the table above. A control that cannot be computed for the windows,
-        such as ``"eyes"`` without EOG or frontal channels, is skipped with a warning.
+        Names of controls from the table above, or ``"sham"``. A control that cannot be computed for
+        the windows, such as ``"eyes"`` without EOG or frontal channels, is skipped with a warning.
     n_train_subjects : sequence of int | None
         Numbers of labeled training subjects, as in
-        :func:`~braindecode_pars.evaluation.label_efficiency`. If None, all subjects that are not
-        tested.
+        :func:`~braindecode_pars.evaluation.label_efficiency`. If None, each fit is trained on all
+        subjects that it does not test.
     cv, test_subjects, metrics, dataset, unlabeled_label, n_jobs, verbose, equal_sizes
         As in :func:`~braindecode_pars.evaluation.label_efficiency`, or in
         :func:`~braindecode_pars.evaluation.compare`.
@@ -109,28 +109,28 @@ def controls(
     Returns
     -------
     pandas.DataFrame
-        Scores with the columns of the protocols and the column ``control``, which is ``"none"`` for
+        Scores with the columns of the protocol and the column ``control``, which is ``"none"`` for
         the original windows. For the control ``"slow"``, the column ``note`` states how many
-        recordings were high-pass filtered before windowing. In other recordings, each window was
-        filtered separately, which leaves low frequencies near both ends of the window.
+        recordings were high-pass filtered before windowing. In the remaining recordings, each
+        window was filtered separately, which leaves low frequencies near both ends of the window.
 
     Raises
     ------
     ValueError
-        If there are fewer than two methods, or a control is unknown or listed twice. Also the
-        errors of the protocols.
+        If there are fewer than two methods, or a control is unknown or listed twice. Also in the
+        cases in which the protocol raises an error.
     FoldError
         If a fit fails.
 
     Warns
     -----
     UserWarning
-        If a control is skipped. Also the warnings of the protocols.
+        If a control is skipped. Also in the cases in which the protocol issues a warning.
 
     Notes
     -----
-    The control signals of only one control at a time are in memory. In a single process, features
-    are computed once for all draws, see :func:`features_computed_once`.
+    The control signals of only one control at a time are in memory. In a single process, the
+    features of each window are computed once for all draws, see :func:`features_computed_once`.
 
     Examples
     --------
@@ -209,7 +209,10 @@ def _filtering(windows: Windows) -> str:
 
 
 def changed_windows(control: str, corpus: splitting.Corpus) -> Windows:
-    """Return the windows of a control, with changed samples in memory or permuted labels."""
+    """Return windows to which a control was applied: changed samples, or permuted labels.
+
+    The changed samples are in memory.
+    """
     if control == "labels":
         if splitting.classes_of_subjects(corpus) is not None:
             raise ValueError(
@@ -234,16 +237,17 @@ def control_gains(
 ) -> pd.DataFrame:
     r"""Test how much of the difference between methods remains in each control analysis.
 
-    Let :math:`g_{sd}` be the score of a method minus the score of the method ``against``, for
-    subject :math:`s` and draw :math:`d` on the original windows. Let :math:`g'_{sd}` be the same
-    difference on the windows of a control. The table contains the means of :math:`g` (column
-    ``gain``), of :math:`g'` (``without``) and of the reduction :math:`g - g'` (``lost``), each with
-    a 95 % confidence interval. The proportion of the difference that remains (``share``) is
-    :math:`\bar g' / \bar g`.
+    Let :math:`g_{sd}` be the score of a method minus the score of the method ``against``, for test
+    subject :math:`s` and draw :math:`d` (random subset of labeled subjects), on the original
+    windows. Let :math:`g'_{sd}` be the same difference on the windows of a control. The table
+    contains the means of :math:`g` (column ``gain``), of :math:`g'` (``without``) and of the
+    reduction :math:`g - g'` (``lost``), each with a 95 % confidence interval. The proportion of the
+    difference that remains (``share``) is :math:`\bar g' / \bar g`.
 
     The tests are the same as in :func:`~braindecode_pars.evaluation.paired_tests`: subjects and
-    draws are crossed random effects. With a single draw, and in a cross-validation, the corrected
-    resampled t-test is used. With one or two subjects, the differences are not tested.
+    draws are crossed random effects. With a single draw, or if all seeds have the same training
+    subjects (protocol ``compare``), the corrected resampled t-test is used. With one or two
+    subjects, the differences are not tested.
 
     Parameters
     ----------
@@ -270,8 +274,9 @@ def control_gains(
           its 95 % confidence interval; ``chance_p``: p-value of the difference between this score
           and the chance level, NaN if the chance level is unknown.
 
-        For the control ``"labels"``, the table also has a row for the method ``against`` itself, in
-        which the differences are NaN. The last column is ``metric``.
+        For the control ``"labels"``, whose scores are compared with chance level, the table also
+        has a row for the method ``against`` itself, in which the differences are NaN. The last
+        column is ``metric``.
 
     Raises
     ------
@@ -309,9 +314,9 @@ def control_gains(
         if required not in rows[column].tolist():
             available = ", ".join(map(str, dict.fromkeys(rows[column])))
             raise ValueError(
-                f"control_gains requires scores with {column}={required!r}, but the column "
-                f"{column!r} contains only: {available}. Add the missing scores; if the method is "
-                "missing, you can also pass a different method as against."
+                f"control_gains() requires scores with {column}={required!r}, but the column "
+                f"{column!r} contains only: {available}. Add these scores (the control "
+                f"{UNCHANGED!r} is the original windows), or pass a different method as against."
             )
     rows = rows[rows["subject"] != tables.POOLED]
     # Folds of a cross-validation can differ by one in their number of training subjects.
@@ -331,9 +336,9 @@ def control_gains(
                 gains.append(key | _gain_row(values, key, chance, group))
     if not gains:
         raise ValueError(
-            "control_gains requires scores of at least one control and of a method other than "
-            f"against={against!r}, got the methods {', '.join(map(str, names['method']))} and the "
-            f"controls {', '.join(map(str, names['control']))}. Add the missing scores."
+            "control_gains() requires scores of at least one control and of a method other than "
+            f"against={against!r}, got the methods {names['method']} and the controls "
+            f"{names['control']}. Add the missing scores."
         )
     return pd.DataFrame(gains).assign(metric=rows["metric"].iloc[0])
 
@@ -372,8 +377,8 @@ def _gain_row(
 _LIMITATIONS = {
     "slow": "Low-frequency activity can come from the eyes, sweat, movement or the brain; the "
     "control 'slow' does not distinguish these sources.",
-    "aperiodic": "The control 'aperiodic' removes the slope and the offset of 1/f together, and "
-    "the offset includes the amplitude.",
+    "aperiodic": "The control 'aperiodic' removes the slope and the offset of 1/f together. This "
+    "also removes differences in overall amplitude.",
     "eyes": "If there is no EOG channel, the control 'eyes' uses frontal channels, which also "
     "record brain activity. A reduced difference therefore does not prove that ocular artifacts "
     "contribute to it.",
@@ -399,8 +404,8 @@ def describe_controls(gains: pd.DataFrame) -> str:
     Returns
     -------
     str
-        One paragraph for each method and number of training subjects, followed by paragraphs on the
-        limitations of the controls, and on the permuted labels.
+        One paragraph for each method and number of training subjects, followed by paragraphs about
+        the limitations of the controls and about the permuted labels.
 
     Examples
     --------

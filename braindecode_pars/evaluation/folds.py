@@ -42,10 +42,11 @@ _ONE_AT_A_TIME = threading.RLock()
 
 
 class FoldError(RuntimeError):
-    """Error while training or scoring a fold.
+    """Error while training or scoring a fold (one fit with its training and test windows).
 
-    The message contains the fold, the original error, and the number of finished folds. Finished
-    folds remain in ``out``, and the same call resumes from them.
+    The message contains the fold, the original error, and the number of finished folds. If a
+    protocol was called with ``out``, finished folds remain in this folder: after you have corrected
+    the error, the same call resumes from them.
 
     Examples
     --------
@@ -75,13 +76,13 @@ def run_folds(
     verbose: int = 1,
     prepare: Prepare | None = None,
 ) -> pd.DataFrame:
-    """Fit and score all folds, and resume from finished folds.
+    """Fit and score all folds of an evaluation, and resume from finished folds.
 
-    Folds run in parallel processes, or on the backend of :func:`joblib.parallel_config` (such as
-    Dask or Ray). Folds in the same process run sequentially, because torch's random state is global
-    to the process. For estimators with ``device="auto"``, the GPUs of the machine are divided among
-    the processes. The result depends neither on the process in which a fold runs nor on the order
-    in which folds finish.
+    A fold is one fit with its training and test windows. Folds run in parallel processes, or on the
+    backend of :func:`joblib.parallel_config` (such as Dask or Ray). Folds in the same process run
+    sequentially, because torch's random state is global to the process. For estimators with
+    ``device="auto"``, the GPUs of the machine are divided among the processes. The result depends
+    neither on the process in which a fold runs nor on the order in which folds finish.
 
     Parameters
     ----------
@@ -96,13 +97,13 @@ def run_folds(
         fold are saved in ``cache/*.json``. Saved folds are not run again; delete ``cache`` to run
         all folds again. At the end, the scores are saved in ``scores.csv``.
     n_jobs : int | None
-        Number of folds to run in parallel. If None, 1, unless ``parallel_config`` sets another
-        number.
+        Number of folds to run in parallel. If None, the number that ``parallel_config`` sets, or 1.
     verbose : int
         Verbosity; 1 shows a progress bar.
     prepare : callable | None
         Function that is called with the unfinished folds, the corpora and the folder for the
-        results. It returns the folds to run instead, for example with a shared encoder.
+        results. It returns the folds that are run in place of the unfinished folds, for example
+        with a shared encoder. If None, the unfinished folds are run.
 
     Returns
     -------
@@ -122,10 +123,10 @@ def run_folds(
     UserWarning
         If a saved fold is run again, because its file is damaged or was edited. If the folds of a
         method are not saved, because a parameter such as a lambda cannot be compared between calls.
-        If a score is undefined, if an encoder was pretrained on a test subject, or if the training
-        subjects of an encoder are unknown. Warnings that are issued inside folds, for example about
-        unused channels, are shown at the end: each distinct warning once, with the number of folds
-        that issued it.
+        If a score is undefined. If an encoder was pretrained on a test subject, or its training
+        subjects are unknown. Warnings that are issued inside folds, for example about unused
+        channels, are shown at the end: each distinct warning once, with the number of folds that
+        issued it.
 
     Examples
     --------
@@ -299,10 +300,10 @@ def _fit_and_predict(fold: Fold, corpus: Corpus, device: str) -> dict[str, Any]:
 
 
 def labels_and_probabilities(fitted: Any, windows: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Predict labels, and probabilities if the classifier has them.
+    """Predict the labels and, if the classifier has ``predict_proba``, the probabilities.
 
-    A pipeline transforms the windows once, and its last step predicts labels and probabilities. An
-    estimator of this package predicts both at once.
+    Without ``predict_proba``, the probabilities are None. Features are computed only once for both:
+    a pipeline transforms the windows once, and an estimator of this package predicts both at once.
     """
     cls = type(fitted)
     if cls is Pipeline and len(fitted.steps) > 1:
@@ -328,15 +329,15 @@ def _device_of(estimator: BaseEstimator) -> Any:
 def scored(
     fold: Fold, result: Mapping[str, Any], metrics: Sequence[str], n_classes: int
 ) -> list[dict[str, Any]]:
-    """Return the scores of a fold, without its labels and probabilities.
+    """Compute the scores of a fold from its labels and probabilities.
 
-    Labels and probabilities are discarded, because those of hundreds of folds of a large corpus
-    would not fit into memory.
+    The rows do not contain the labels and probabilities, because those of hundreds of folds of a
+    large corpus would not fit into memory.
 
     Parameters
     ----------
     fold : Fold
-        Fold.
+        Fold whose labels and probabilities are in ``result``.
     result : mapping
         Labels and probabilities, as saved in the file of the fold.
     metrics : sequence of str
@@ -377,7 +378,7 @@ def scored(
 
 
 def warn_of_undefined(scores: pd.DataFrame) -> None:
-    """Warn if any score is undefined, with the reason for the first undefined score."""
+    """Issue a warning if any score is undefined, with the reason for the first undefined score."""
     undefined = scores.dropna(subset="why") if "why" in scores else scores.head(0)
     for _, score in undefined.head(1).iterrows():
         checks.warn_user(

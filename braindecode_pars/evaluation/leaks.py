@@ -11,22 +11,22 @@ from braindecode_pars.pretrained.cards import warn_unknown_corpora
 
 
 def warn_before_fit(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> list[str]:
-    """Warn of test subjects that are listed on the cards of the encoders of a method.
+    """Before the first fit, warn of test subjects on which a pretrained encoder was trained.
 
-    An encoder card lists the training subjects of an encoder. It can be read before the fit,
-    because a pretrained encoder is a parameter of the estimator.
+    A pretrained encoder is a parameter of the estimator, and its card (metadata) lists its training
+    subjects.
 
     Returns
     -------
     list of str
-        Warnings of data leakage.
+        Texts of the warnings of data leakage.
 
     Warns
     -----
     UserWarning
-        If a test subject is listed. If the names of a test subject and a training subject contain
-        the same number, and the corpus of either subject is unknown, so that they may be the same
-        subject.
+        If a test subject is listed on a card. Also if the names of a test subject and of a training
+        subject contain the same number, and the corpus of either subject is unknown. They may then
+        be the same subject.
     """
     cards: dict[str, list[Any]] = {}
     for method, estimator in {fold.method: fold.estimator for fold in folds}.items():
@@ -45,7 +45,10 @@ def warn_before_fit(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> lis
 def leaked_subjects_on_cards(
     cards: Iterable[Any], names_with_corpus: Mapping[Any, Any]
 ) -> list[str]:
-    """Return the test subjects that encoder cards list under the same name with the corpus."""
+    """Return the test subjects that are listed on encoder cards, compared by name and corpus.
+
+    ``names_with_corpus`` maps each test subject to its name prefixed with the name of its corpus.
+    """
     seen = subjects.SeenSubjects(subject for card in cards for subject in card.seen_subjects)
     return [str(subject) for subject, full_name in names_with_corpus.items() if full_name in seen]
 
@@ -63,8 +66,8 @@ def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> d
     Returns
     -------
     dict
-        Entry ``subjects``: test subjects in the training data. Entry ``unknown``: whether the
-        training subjects of an encoder are unknown.
+        Entry ``subjects``: names of the test subjects in the training data. Entry ``unknown``:
+        whether the training subjects of any encoder are unknown.
     """
     parts = list(estimators_in(fitted))
     cards = [part.encoder_card_ for part in parts if hasattr(part, "encoder_card_")]
@@ -82,20 +85,22 @@ def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> d
 def warn_of_leaks(
     seen: Sequence[tuple[str, Mapping[str, Any]]], warned: Sequence[str] = ()
 ) -> list[str]:
-    """Warn once per method of data leakage: test subjects in the training data of its encoders.
+    """Issue a warning for each method whose encoders were trained on test subjects (data leakage).
+
+    A warning is also issued if the training subjects of an encoder are unknown.
 
     Parameters
     ----------
     seen : sequence of (str, dict)
-        Method and result of :func:`find_leaked_subjects` for each fit. The entry ``unknown`` may be
-        missing.
+        Name of the method and result of :func:`find_leaked_subjects` for each fit. The entry
+        ``unknown`` may be missing.
     warned : sequence of str
-        Texts of the warnings that were already shown, which are not shown again.
+        Texts of warnings that were issued earlier. They are not issued again.
 
     Returns
     -------
     list of str
-        Warnings.
+        Texts of all warnings, including warnings that were issued earlier.
     """
     sentences = []
     for method in dict.fromkeys(method for method, _ in seen):
@@ -111,10 +116,9 @@ def warn_of_leaks(
             sentences.append(
                 f"Data leakage: {method} was pretrained on windows of test subjects "
                 f"{', '.join(leaked)}, so these subjects are not held out, and their scores are "
-                "probably too high. Test other subjects. If the test subjects and the pretraining "
-                "subjects only have the same names, set 'corpus' in the descriptions of the "
-                "recordings. If the recordings are from the pretraining corpus, use the name of "
-                "the corpus on the encoder card."
+                "probably too high. Test other subjects. If these are different subjects with the "
+                "same names, set 'corpus' in the descriptions of the recordings to the name of "
+                "their corpus (for recordings of the pretraining corpus, as on the encoder card)."
             )
     for sentence in sentences:
         if sentence not in warned:

@@ -55,7 +55,7 @@ METRICS = tuple(names.METRICS)
 
 
 def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -> str | None:
-    """Return why a metric is undefined for these true labels, or None if it is defined.
+    """Return the reason why a metric is undefined for true labels, or None if it is defined.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -
     metric : str
         Name of the metric, as in :func:`~braindecode_pars.evaluation.score_predictions`.
     classes : sequence
-        Classes with a predicted probability. They are used only for AUROC and average precision.
+        Classes for which a probability was predicted, used only for AUROC and average precision.
 
     Returns
     -------
     str | None
-        Reason, as a clause without a final period.
+        Reason, as a clause without a period at the end.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def score_predictions(
         - ``"f1_weighted"``: mean F1 over classes, weighted by the number of true labels of each
           class. The PARS paper reports an F1 score, but does not state how it is averaged over
           classes;
-        - ``"auroc"``: area under the ROC curve. For more than two classes, the mean of the areas
-          for one class versus the rest, over the classes that occur among the true labels;
+        - ``"auroc"``: area under the ROC curve. For more than two classes, the area for each class
+          versus all other classes, averaged over the classes that occur among the true labels;
         - ``"average_precision"``: precision times increase in recall, summed over all thresholds.
           For two classes, the second class is the positive class. For more than two classes, the
-          mean of the values for one class versus the rest, over the classes that occur among the
-          true labels.
+          value for each class versus all other classes, averaged over the classes that occur among
+          the true labels.
     probabilities : ndarray, shape (n_windows, n_classes) | None
         Probabilities from ``predict_proba``. Required for ``"auroc"`` and ``"average_precision"``.
     classes : sequence | None
@@ -199,7 +199,9 @@ def score_predictions(
 
 
 def checked_labels(values: Any, which: str) -> np.ndarray:
-    """Return true or predicted labels as an array, shape (n_windows,).
+    """Convert true or predicted labels to an array of shape (n_windows,), and validate them.
+
+    ``which`` is "true" or "predicted", for the error message.
 
     Raises
     ------
@@ -216,8 +218,8 @@ def regression_scores(y_true: Any, y_pred: Any, subjects: Any) -> dict[str, floa
 
     The evaluation protocols, such as :func:`~braindecode_pars.evaluation.leave_one_subject_out`,
     score one held-out subject at a time. This is not possible for a target that is constant within
-    a subject, such as age. For such targets, predict each window with a model that was trained
-    without its subject, and score all predictions together, as in the example.
+    a subject, such as age. For such targets, predict each window with a model that was not trained
+    on the subject of this window, and score all predictions together, as in the example.
 
     Parameters
     ----------
@@ -318,7 +320,7 @@ def test_subject_columns(scores: pd.DataFrame) -> list[str]:
 
 
 def means_by_subject(scores: pd.DataFrame) -> pd.DataFrame:
-    """Average the scores of each subject over seeds; rows pooled over subjects are excluded."""
+    """Average the scores of each subject over seeds, without rows pooled over subjects."""
     unpooled = scores[scores["subject"] != tables.POOLED]
     keys = [*GROUPS, *test_subject_columns(unpooled), "subject"]
     return unpooled.groupby(keys, sort=False, dropna=False)["value"].mean().reset_index()
@@ -335,22 +337,24 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     over : "subjects" | "seeds"
         Unit over which the mean and the standard deviation are computed. With ``"subjects"``, the
         scores of each subject are first averaged over seeds, as in the PARS paper for
-        leave-one-subject-out. Rows with the subject ``"all"``, which are computed over the windows
-        of all test subjects together (pooled), are excluded. With ``"seeds"``, only these pooled
-        rows are used, as in the paper for fixed test subjects.
+        leave-one-subject-out. Pooled rows are excluded: rows with the subject ``"all"``, whose
+        score is computed over the windows of all test subjects together. With ``"seeds"``, only
+        pooled rows are used, as in the paper for fixed test subjects.
 
     Returns
     -------
     pandas.DataFrame
         Table with the columns ``protocol``, ``dataset``, ``method``, ``n_train_subjects``,
         ``metric``, ``mean``, ``sd`` (sample standard deviation with n - 1; NaN for n = 1) and ``n``
-        (number of subjects or seeds with a defined score).
+        (number of subjects or seeds with a defined score). If the scores contain
+        ``test_subject_data``, ``n_windows`` or ``minutes``, the table also has these columns, with
+        one row for each of their values.
 
     Raises
     ------
     ValueError
         If ``over`` is unknown, the scores contain no rows for this unit, two rows differ only in
-        ``value``, or the scores contain several controls (see
+        ``value``, or the scores contain several control analyses (see
         :func:`~braindecode_pars.evaluation.controls`).
 
     Examples
@@ -396,10 +400,11 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Table indexed by dataset, number of training subjects and method, and by
-        ``test_subject_data`` if any method uses data of the test subject. A single value is shown
-        without a standard deviation. If encoders of different sizes were compared, the first column
-        is ``encoder_parameters``, the number of parameters of the encoder. ``attrs["n"]`` is the
+        Table of text such as "0.600 ± 0.141", with one column for each metric. The rows are indexed
+        by dataset, number of training subjects and method, and by ``test_subject_data`` if any
+        method uses data of the test subject. The mean of a single value is shown without a standard
+        deviation. If encoders of different sizes were compared, the first column is
+        ``encoder_parameters``, the number of parameters of the encoder. ``attrs["n"]`` is the
         largest number of subjects or seeds over which a mean was computed.
 
     Raises
@@ -443,16 +448,17 @@ def score_table(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
 def worst_subjects(
     scores: pd.DataFrame, reference: str, metric: str | None = None, *, proportion: float = 0.2
 ) -> pd.DataFrame:
-    """Compute the mean score of each method on the subjects with the lowest reference scores.
+    """Compute the mean score of each method on the subjects that are hardest to classify.
 
-    The subjects are selected once, by the scores of one reference method, and are the same for all
-    methods, so that all methods are compared on the same subjects.
+    These are the subjects with the lowest scores of a reference method. They are selected once, so
+    that all methods are compared on the same subjects.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of one evaluation protocol and one dataset, including the scores of the reference
-        method. Rows pooled over subjects (subject ``"all"``) are excluded.
+        method. Pooled rows (subject ``"all"``, scored over the windows of all test subjects
+        together) are excluded.
     reference : str
         Method whose scores select the subjects, such as ``"tangent space"``. Its scores are
         averaged over seeds and numbers of training subjects.
@@ -464,26 +470,27 @@ def worst_subjects(
     Returns
     -------
     pandas.DataFrame
-        Table with the grouping columns of :func:`summarize` and:
+        Table with the grouping columns (the columns of :func:`summarize` before ``mean``) and:
 
         - ``worst``, ``others``: mean score over the selected subjects, and over all other subjects;
-        - ``n_worst``, ``n_others``: numbers of selected and of other subjects. Subjects without a
-          score of every method are excluded;
+        - ``n_worst``, ``n_others``: number of selected subjects, and number of other subjects. Only
+          subjects with a score of every method are counted;
         - ``subjects``: names of the selected subjects, separated by commas.
 
     Raises
     ------
     ValueError
         If the scores do not contain the reference method. If no subject has a score of every
-        method. If the scores are from several protocols or datasets. If the metric is unknown or an
-        error metric (lower is better). Also the errors of :func:`summarize`.
+        method. If the scores are from several protocols or datasets. If the metric is unknown, or
+        lower values of it are better. Also in the cases in which :func:`summarize` raises an error.
 
     Notes
     -----
-    Do not compare other methods with the reference method. The subjects were selected by low scores
-    of the reference method, which are partly due to chance. Its scores on these subjects are
-    therefore too low, and would regress to the mean if the evaluation were repeated. Compare the
-    other methods with each other, and choose the reference method before you see the scores.
+    Do not compare the reference method with other methods on the selected subjects. The subjects
+    were selected by low scores of the reference method, which are partly due to chance. The scores
+    of the reference method on these subjects are therefore too low, and would regress to the mean
+    if the evaluation were repeated. Compare the other methods with each other, and choose the
+    reference method before you see the scores.
 
     References
     ----------
@@ -518,7 +525,7 @@ def worst_subjects(
     table = means.set_index(keys)["value"].unstack("subject", sort=False).dropna(axis=1)
     checks.choice(*means["method"].unique()).check("reference", reference)
     if table.empty:
-        raise ValueError("No subject has a score of every method. Select other methods.")
+        raise ValueError("No subject has scores of all methods. Pass scores of fewer methods.")
     subjects = table.xs(reference, level="method").mean().sort_values(kind="stable").index
     n_worst = math.ceil(round(proportion * len(subjects), 9))
     summary = {

@@ -60,7 +60,7 @@ def paired_tests(
       (:func:`~braindecode_pars.evaluation.random_effects.crossed_mean`).
     - If there is a single seed, the test is the corrected resampled t-test of the subject means
       (Nadeau and Bengio 2003), which accounts for overlapping training sets.
-    - If there are several seeds, but the seeds do not change the training subjects (protocols
+    - If there are several seeds, but all seeds have the same training subjects (protocols
       ``compare``, ``leave_one_subject_out`` and ``labeled_windows``), the test is also the
       corrected resampled t-test.
 
@@ -71,10 +71,10 @@ def paired_tests(
     scores : DataFrame
         Scores of :func:`~braindecode_pars.evaluation.label_efficiency` or of another protocol. If
         there are scores for several numbers of training subjects, the methods are tested separately
-        for each number. Subjects of several datasets are tested together. An optional column
-        ``pretraining_seed`` is a third random factor, for methods that were pretrained several
-        times. The score of a method without a pretraining seed (NaN), such as a baseline, is
-        compared with the scores of all pretraining seeds.
+        for each number. Subjects of several datasets are tested together. If methods were
+        pretrained several times, pass the seed of each pretraining in the optional column
+        ``pretraining_seed``, which is a third random factor. A method without a pretraining seed
+        (NaN), such as a baseline, is compared with the scores of all pretraining seeds.
     metric : str
         Metric to test: a value of the column ``metric``.
     against : str | None
@@ -93,7 +93,7 @@ def paired_tests(
         - ``sd_difference``: standard deviation, over subjects, of the mean difference of each
           subject;
         - ``ci_low``, ``ci_high``: uncorrected 95 % confidence interval of the mean difference;
-        - ``wins``: number of subjects for whom ``method_a`` has a higher mean score than
+        - ``wins``: number of subjects with a higher mean score of ``method_a`` than of
           ``method_b``;
         - ``p``, ``p_holm``: p-value, and p-value after Holm's correction over all rows;
         - ``df``: degrees of freedom;
@@ -110,9 +110,9 @@ def paired_tests(
     ------
     ValueError
         If the metric or the method ``against`` is missing from the scores. If there are fewer than
-        two methods. If two rows differ only in ``value``. If the scores contain several controls
-        (see :func:`~braindecode_pars.evaluation.controls`). If a subject has scores of one method
-        from several protocols.
+        two methods. If two rows differ only in ``value``. If the scores contain several control
+        analyses (see :func:`~braindecode_pars.evaluation.controls`). If the scores of one method
+        and one subject are from several protocols.
 
     Notes
     -----
@@ -177,23 +177,23 @@ def mean_interval(
 ) -> pd.DataFrame:
     """Compute the mean score of each method with its 95 % confidence interval.
 
-    The confidence interval accounts for the same random factors as the test of
-    :func:`paired_tests`: subjects and draws of labeled subjects or, in a cross-validation, subjects
-    with overlapping training sets. The confidence intervals of means and of differences are
-    therefore comparable. They are not corrected for multiple comparisons.
+    The confidence interval accounts for the same sources of variation as the test in
+    :func:`paired_tests`: subjects and draws (random subsets of labeled subjects) or, if there are
+    no draws, subjects with overlapping training sets. The confidence intervals of means and
+    of differences are therefore comparable. They are not corrected for multiple comparisons.
 
     Parameters
     ----------
     scores : DataFrame
         Scores of an evaluation protocol, such as
-        :func:`~braindecode_pars.evaluation.label_efficiency`. Rows pooled over subjects (subject
-        ``"all"``) are excluded.
+        :func:`~braindecode_pars.evaluation.label_efficiency`. Pooled rows (subject ``"all"``,
+        scored over the windows of all test subjects together) are excluded.
     metric : str | None
         Metric of the scores. If None, the only metric of the scores.
     by : sequence of str | None
         Grouping columns. A mean is computed for each combination of their values, and scores are
-        averaged over all other columns. If None, the grouping columns of
-        :func:`~braindecode_pars.evaluation.summarize`.
+        averaged over all other columns. If None, the columns that
+        :func:`~braindecode_pars.evaluation.summarize` returns before ``mean``.
 
     Returns
     -------
@@ -201,8 +201,8 @@ def mean_interval(
         One row for each combination, in the order of the scores, with the grouping columns and:
 
         - ``mean``: mean score;
-        - ``ci_low``, ``ci_high``: confidence interval, clipped at 1, the highest score; NaN for one
-          or two subjects;
+        - ``ci_low``, ``ci_high``: confidence interval; its upper limit is at most 1, the highest
+          possible score; NaN for one or two subjects;
         - ``n_subjects``: number of subjects with a defined score for every seed. All other subjects
           are excluded from the mean;
         - ``n_draws``, ``test``: as in :func:`paired_tests`.
@@ -249,7 +249,7 @@ def mean_interval(
 def pairs_of(
     scores: pd.DataFrame, metric: str, against: str | None = None
 ) -> tuple[pd.DataFrame, list[tuple[str, str]]]:
-    """Return the scores of single subjects in one metric, and the pairs of methods to test."""
+    """Select the scores of single subjects in one metric, and the pairs of methods to test."""
     selected = tables.checked_scores(tables.rows_of(scores, metric), tables.SCORES)
     selected = selected[selected["subject"] != tables.POOLED]
     means = metrics.means_by_subject(selected)
@@ -276,6 +276,8 @@ def pairs_of(
 
 def differences_of(selected: pd.DataFrame, a: str, b: str) -> tuple[np.ndarray, int]:
     """Compute the differences between two methods for each subject and draw.
+
+    A draw is a random subset of labeled subjects.
 
     Returns
     -------
@@ -329,7 +331,7 @@ def _are_nested(values: np.ndarray) -> bool:
 
 
 def tested_mean(values: np.ndarray, scores: pd.DataFrame) -> tuple[random_effects.MeanTest, str]:
-    """Test the mean of scores or of differences, and return the kind of test that was used.
+    """Test whether a mean of scores or of differences is zero, and return the kind of test used.
 
     Parameters
     ----------
@@ -484,10 +486,11 @@ def power(
     r"""Power analysis: compute the minimum detectable difference by number of subjects and draws.
 
     The minimum detectable difference is the smallest true difference that a single uncorrected test
-    (p < 0.05) detects with 80 % power. The variance components of subjects, draws and the residual
-    are estimated from the differences of each pair of methods, as in the two-way test of
-    :func:`paired_tests`. For :math:`n_s` subjects and :math:`n_d` draws, the variance of the mean
-    difference is :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`.
+    (p < 0.05) detects with 80 % power. Draws are random subsets of labeled subjects. The variance
+    components of subjects, draws and the residual are estimated from the differences of each pair
+    of methods, as in the two-way test of :func:`paired_tests`. For :math:`n_s` subjects and
+    :math:`n_d` draws, the variance of the mean difference is
+    :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`.
 
     Parameters
     ----------
@@ -496,8 +499,8 @@ def power(
     difference : float
         Difference to detect, in the unit of the metric, for the column ``draws_needed``.
     n_subjects, n_draws : sequence of int | None
-        Numbers of test subjects and of draws, at least 2. If None, the numbers in the scores. The
-        number of pretraining seeds is always the number in the scores.
+        Planned numbers of test subjects and of draws, at least 2. If None, the numbers in the
+        scores. The number of pretraining seeds is always the number in the scores.
 
     Returns
     -------
@@ -516,7 +519,7 @@ def power(
           number of subjects. Infinite if 10,000 draws are not enough: more draws do not reduce the
           variance between subjects, so more subjects are needed.
 
-        ``detectable`` and ``draws_needed`` are NaN if all differences are equal.
+        ``detectable`` and ``draws_needed`` are NaN if all differences in the scores are equal.
 
     Raises
     ------
@@ -553,9 +556,9 @@ def power(
         n_scored, n_seeds = values.shape[:2]
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
-                "power requires at least 2 subjects and at least 2 seeds for which both methods "
-                f"have scores. Got for {pair[0]} and {pair[1]}: n_subjects={n_scored}, "
-                f"n_draws={n_seeds}. Evaluate both methods on more subjects or with more seeds."
+                "power() requires at least 2 subjects and at least 2 seeds for which both methods "
+                f"have scores. For {pair[0]!r} and {pair[1]!r}, only {n_scored} subject(s) and "
+                f"{n_seeds} seed(s) have scores. Evaluate both methods on more subjects or seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

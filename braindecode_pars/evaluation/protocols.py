@@ -52,17 +52,17 @@ def leave_one_subject_out(
 ) -> pd.DataFrame:
     """Leave-one-subject-out cross-validation: hold out each subject, train on all other subjects.
 
-    The PARS paper uses this protocol for the dataset EESM17 (section 3, table 1 and figure 8). It
-    reports the mean and the standard deviation over subjects, which
-    :func:`~braindecode_pars.evaluation.summarize` computes, and does not report statistical tests.
+    The PARS paper uses this protocol for the dataset EESM17 (section 3, table 1 and figure 8). The
+    paper reports the mean and the standard deviation over subjects, which
+    :func:`~braindecode_pars.evaluation.summarize` computes, but no statistical tests.
     :func:`~braindecode_pars.evaluation.paired_tests` tests the differences between methods with the
     corrected resampled t-test over subjects, also for several seeds.
     :func:`~braindecode_pars.evaluation.describe_differences` describes the results of the tests in
     sentences. ``compare`` is an alias of this function.
 
     An estimator that needs validation data takes them from the training subjects of the fold. For
-    example, ``PARSClassifier(validation=0.2)`` uses 20 % of these subjects for validation, neither
-    pretrains nor trains on them, and restores the weights with the lowest validation loss.
+    example, ``PARSClassifier(validation=0.2)`` uses 20 % of the training subjects for validation
+    only, and restores the weights with the lowest validation loss.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ def leave_one_subject_out(
     dataset : str
         Name of the dataset, for the column ``dataset`` of the scores.
     unlabeled_label : hashable | None
-        Label of unlabeled windows, which are never scored. Only estimators whose parameter
-        ``unlabeled_label`` is the same label or ``"auto"`` receive unlabeled windows for training;
-        PARSClassifier uses them for pretraining. ``"auto"`` means -1, as in scikit-learn, with a
-        warning if windows have the label -1; pass -1 to avoid this warning. If None, every window
-        is labeled, and -1 is an ordinary class.
+        Label of unlabeled windows, which are never scored. ``"auto"`` means -1, as in scikit-learn,
+        with a warning if windows have the label -1; pass -1 to avoid this warning. If None, every
+        window is labeled, and -1 is an ordinary class. Unlabeled windows are passed for training
+        only to estimators whose own parameter ``unlabeled_label`` is the same label or ``"auto"``;
+        PARSClassifier uses them for pretraining.
     test_subjects : sequence | None
         Subjects to hold out in turn; cannot be combined with ``cv``. If None, all subjects. Every
         fold trains on all subjects that are not held out in this fold.
@@ -94,14 +94,14 @@ def leave_one_subject_out(
         may add seeds, methods or test subjects; see
         :func:`~braindecode_pars.evaluation.folds.run_folds`.
     n_jobs : int | None
-        Number of folds to run in parallel processes. If None, 1, unless ``joblib.parallel_config``
-        sets another number. If several GPUs are available and ``device`` is "auto", the processes
-        are distributed over the GPUs.
+        Number of folds to run in parallel processes. If None, the number that
+        ``joblib.parallel_config`` sets, or 1. If several GPUs are available and ``device`` of the
+        estimators is "auto", the processes are distributed over the GPUs.
     verbose : int
         Verbosity; 1 shows a progress bar over folds.
     equal_sizes : bool
         Whether to raise an error if the encoders of the methods have different numbers of
-        parameters. If False, encoders of different sizes are allowed. The scores then have a column
+        parameters. If False, encoders of different sizes are allowed, and the scores have a column
         ``encoder_parameters``, which :func:`~braindecode_pars.evaluation.score_table` shows.
 
     Returns
@@ -116,14 +116,14 @@ def leave_one_subject_out(
         - ``test_subject_data``: which data of the test subject the method uses besides the
           predicted window: "none", "past unlabeled", "all unlabeled" or "labeled";
         - ``chance``: chance level of the metric, NaN if it is unknown;
-        - ``why``: reason why a score is undefined, if any score is undefined.
+        - ``why`` (only if any score is undefined): reason why the score is undefined.
 
     Raises
     ------
     TypeError
         If ``estimators`` is not a dict of classifiers.
     ValueError
-        If there are fewer than two subjects, or a subject has no labeled window. If ``out``
+        If there are fewer than two subjects, or a test subject has no labeled window. If ``out``
         contains results computed with different settings. If ``equal_sizes`` is True and the
         encoders of two methods have different sizes.
     FoldError
@@ -188,9 +188,10 @@ def label_efficiency(
     """Measure label efficiency: scores for increasing numbers of labeled subjects.
 
     All methods and numbers of labeled subjects are scored on the same test subjects. For each seed,
-    the training subjects are shuffled, in the same order for all methods. A fit with ``n`` labeled
-    subjects is trained on the first ``n`` subjects in this order, so that smaller training sets are
-    subsets of larger training sets. The PARS paper uses this protocol in section 3 and figure 3.
+    the subjects available for training are put in a random order, which is the same for all
+    methods. A fit with ``n`` labeled subjects is trained on the first ``n`` subjects in this order,
+    so that smaller training sets are subsets of larger training sets. The PARS paper uses this
+    protocol in section 3 and figure 3.
 
     A dataset can have fixed splits: the entry ``split`` in the description of a recording is
     ``"train"``, ``"valid"`` or ``"test"``. With ``PARSClassifier(validation="split")``, as in the
@@ -198,9 +199,9 @@ def label_efficiency(
     method is trained on these validation subjects, and estimators without ``validation="split"`` do
     not receive them.
 
-    If no estimator has ``validation="split"``, a fit receives only the labels of ``n`` subjects. An
+    If no estimator has ``validation="split"``, a fit receives ``n`` labeled subjects only, and an
     estimator takes its validation subjects from these ``n`` subjects (20 % of them with
-    ``validation=0.2``). Subjects of split ``"valid"`` may be drawn for training, like subjects of
+    ``validation=0.2``). Subjects of split ``"valid"`` are then drawn for training like subjects of
     split ``"train"``.
 
     Subjects without any labeled window are passed to every fit, because estimators can pretrain on
@@ -233,10 +234,11 @@ def label_efficiency(
     Returns
     -------
     pandas.DataFrame
-        One row for each number of training subjects, seed, method, test subject and metric. Without
-        ``cv``, an additional row with the subject ``"all"`` contains the score over the windows of
-        all test subjects together. The paper shows the mean and the standard deviation of these
-        rows over seeds (``summarize(scores, over="seeds")``).
+        One row for each number of training subjects, seed, method, test subject and metric, with
+        the columns of :func:`~braindecode_pars.evaluation.leave_one_subject_out`. Without ``cv``,
+        there are additional rows with the subject ``"all"``, whose score is computed over the
+        windows of all test subjects together. The paper shows the mean and the standard deviation
+        of these additional rows over seeds (``summarize(scores, over="seeds")``).
 
     Raises
     ------
@@ -266,7 +268,7 @@ def label_efficiency(
     ...     metrics=["kappa"],
     ...     verbose=0,
     ... )
-    >>> summarize(scores, over="seeds")[["n_train_subjects", "n"]]
+    >>> summarize(scores, over="seeds")[["n_train_subjects", "n"]]  # n: number of seeds
        n_train_subjects  n
     0                 1  2
     1                 3  2
@@ -295,11 +297,11 @@ def transfer(
     """Evaluate transfer learning: fine-tune and test the same estimators on several datasets.
 
     This protocol reproduces the transfer learning experiment of the PARS paper (section 3, table
-    1). Each dataset has its own training and test subjects. Every fit receives all subjects
-    that are not tested, and an estimator takes its validation subjects from these subjects. If an
-    estimator is a ``PARSClassifier(validation="split")``, as in the paper, its validation subjects
-    are the subjects of split ``"valid"`` (entry ``split`` in the descriptions of the recordings).
-    All other methods then exclude these subjects from training, too.
+    1). Each dataset has its own training and test subjects. Every fit receives all subjects that it
+    does not test, and an estimator takes its validation subjects from them. If an estimator is a
+    ``PARSClassifier(validation="split")``, as in the paper, its validation subjects are the
+    subjects of split ``"valid"`` (entry ``split`` in the descriptions of the recordings). No other
+    method is then trained on the subjects of split ``"valid"``, either.
 
     Parameters
     ----------
@@ -325,10 +327,11 @@ def transfer(
     Returns
     -------
     pandas.DataFrame
-        One row for each dataset, seed, method, test subject and metric. For a dataset without
-        ``cv``, an additional row with the subject ``"all"`` contains the score over the windows of
-        all test subjects together. The paper reports the mean and the standard deviation of these
-        rows over seeds (``summarize(scores, over="seeds")``).
+        One row for each dataset, seed, method, test subject and metric, with the columns of
+        :func:`~braindecode_pars.evaluation.leave_one_subject_out`. For a dataset without ``cv``,
+        there are additional rows with the subject ``"all"``, whose score is computed over the
+        windows of all test subjects together. The paper reports the mean and the standard deviation
+        of these additional rows over seeds (``summarize(scores, over="seeds")``).
 
     Raises
     ------
@@ -396,10 +399,14 @@ def evaluate(
     verbose: int = 1,
     equal_sizes: bool = True,
 ) -> pd.DataFrame:
-    """Evaluate methods with any splitter or scikit-learn cross-validator.
+    """Train and score methods with any splitter or scikit-learn cross-validator.
 
-    The functions for the other protocols are equivalent to this function with one of the splitters
-    of this package.
+    A splitter divides the windows into training and test windows.
+    :func:`~braindecode_pars.evaluation.leave_one_subject_out` and
+    :func:`~braindecode_pars.evaluation.label_efficiency` are equivalent to this function with the
+    splitters ``LeaveOneSubjectOut`` and ``LabeledSubjects``. Use this function for calibration with
+    labeled windows of the test subject (``LabeledWindows``), for within-subject cross-validation
+    (``WithinSubject``), or for your own cross-validator.
 
     Parameters
     ----------
@@ -412,7 +419,7 @@ def evaluate(
         :class:`~braindecode_pars.evaluation.LabeledSubjects`,
         :class:`~braindecode_pars.evaluation.LabeledWindows`,
         :class:`~braindecode_pars.evaluation.WithinSubject`, or a cross-validator that splits by
-        subject. An integer is the number of folds of whole subjects.
+        subject. An integer is the number of folds, and a subject is never split between folds.
     seeds : sequence of int
         Seeds of every ``random_state``. If the splitter is a ``LabeledSubjects`` that draws
         subjects, the seeds of the splitter are used instead.
@@ -422,10 +429,10 @@ def evaluate(
     Returns
     -------
     pandas.DataFrame
-        Table as returned by :func:`~braindecode_pars.evaluation.leave_one_subject_out`, with a
-        column for the quantity that the splitter varies: ``n_windows`` or ``minutes`` (amount of
-        labeled data of the test subject), or ``block`` (number of the tested time block or
-        recording of a subject).
+        Table as returned by :func:`~braindecode_pars.evaluation.leave_one_subject_out`. With
+        ``LabeledWindows``, there is an additional column ``n_windows`` or ``minutes`` (amount of
+        labeled data of the test subject); with ``WithinSubject``, a column ``block`` (index of the
+        tested time block or recording of the subject).
 
     Raises
     ------
@@ -438,7 +445,7 @@ def evaluate(
 
     Examples
     --------
-    Compare zero with two labeled windows per class of the test subject:
+    Compare no calibration with calibration on two labeled windows per class of the test subject:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
@@ -482,9 +489,10 @@ def run_protocol(
     varied: Mapping[str, dict[str, Any]] | None = None,
     prepare: folds.Prepare | None = None,
 ) -> pd.DataFrame:
-    """Split each dataset with its splitter, fit all estimators and score them.
+    """Split each dataset with its splitter, fit and score all estimators; return the scores.
 
-    The arguments are described in :func:`~braindecode_pars.evaluation.splitters.make_folds` and
+    ``datasets`` maps names to pairs of a windows dataset and its splitter. The other arguments are
+    described in :func:`~braindecode_pars.evaluation.splitters.make_folds` and
     :func:`~braindecode_pars.evaluation.folds.run_folds`.
 
     Every protocol passes through these functions::
@@ -528,7 +536,7 @@ def reproduce(
     """Reproduce the comparison of pretext tasks in the PARS paper (table 1).
 
     The pretext tasks (tasks for pretraining without labels) MAE, MP3, DropPos and PARS are compared
-    with each other, with a random encoder, and with training from scratch.
+    with each other, with a random encoder (not pretrained), and with training from scratch.
 
     The subjects, sorted by name, are alternately assigned to two halves. For each pretext task, an
     encoder is pretrained on the windows of one half, without their labels, and then frozen. The
@@ -536,7 +544,7 @@ def reproduce(
     other half are divided into two test sets, which are tested separately. The labeled training
     subjects are drawn at random from all subjects that are not in the test set, and are the same
     for all methods. Then the two halves are swapped, so that every subject is tested once.
-    Pretraining, draw and training are repeated for each seed.
+    Pretraining, random choice of the labeled subjects, and training are repeated for each seed.
 
     Parameters
     ----------
@@ -554,15 +562,14 @@ def reproduce(
     verbose : int
         Verbosity; 1 shows progress bars.
     **settings
-        Further arguments of :class:`~braindecode_pars.PARSClassifier`, which are used for all
-        methods.
+        Further arguments of :class:`~braindecode_pars.PARSClassifier`, for all methods.
 
     Returns
     -------
     pandas.DataFrame
         Table as returned by :func:`~braindecode_pars.evaluation.label_efficiency`, with an
-        additional column ``pretraining_loss``: the final loss of the pretraining, relative to the
-        chance-level loss (below 1 is better than chance).
+        additional column ``pretraining_loss``: the final loss of the pretraining, divided by the
+        chance-level loss (below 1 is better than chance). NaN for methods without pretraining.
 
     Raises
     ------
@@ -581,7 +588,7 @@ def reproduce(
     subjects, folder = sorted(corpus.subjects, key=str), Path(out).expanduser()
     if len(subjects) < 4 or 3 * len(subjects) // 4 < n_train_subjects:
         raise ValueError(
-            "reproduce holds out a quarter of the subjects in each fold, so it requires at least 4 "
+            "reproduce() holds out a quarter of the subjects per fold, so it requires at least 4 "
             "subjects, and n_train_subjects can be at most three quarters of their number. Got "
             f"{len(subjects)} subjects and n_train_subjects={n_train_subjects}. Add subjects, or "
             "use a smaller n_train_subjects."

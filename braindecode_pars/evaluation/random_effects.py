@@ -62,7 +62,10 @@ class MeanTest(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, error: float = math.nan, df: float = math.nan) -> Self:
-        """Test whether a mean is zero; without a standard error, all other attributes are NaN."""
+        """Test whether a mean is zero, given its standard error and degrees of freedom.
+
+        Without a standard error, all attributes except the mean are NaN.
+        """
         if error < 1e-12:  # all differences are equal, apart from rounding
             return cls(mean, 0.0, df, float(abs(mean) < 1e-12), mean, mean)
         half = float(stdtrit(df, 0.975)) * error
@@ -70,7 +73,10 @@ class MeanTest(NamedTuple):
         return cls(mean, error, df, p, mean - half, mean + half)
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Return the limits of the confidence interval of the mean, with coverage 1 - ``level``."""
+        """Return the lower and upper limit of the confidence interval of the mean.
+
+        The coverage is 1 - ``level``: 0.05 yields the 95 % confidence interval.
+        """
         half = float(stdtrit(self.df, 1 - level / 2)) * self.standard_error
         return self.mean - half, self.mean + half
 
@@ -95,11 +101,11 @@ class MeanTest(NamedTuple):
     def subjects_needed(
         self, difference: float, n_subjects: int, power: float = 0.8, level: float = 0.05
     ) -> float:
-        r"""Return the number of subjects needed to detect a difference.
+        r"""Return the number of subjects that an experiment needs to detect a difference.
 
         The variance of the mean has three components: test subjects, the random draw of labeled
         training subjects, and the pretraining seed. The components of test subjects and of the draw
-        decrease as subjects are added. The component of the pretraining seed does not.
+        decrease as subjects are added. The component of the pretraining seed does not decrease.
 
         Parameters
         ----------
@@ -146,11 +152,12 @@ def mean_squares(
 ) -> dict[tuple[int, ...], tuple[float, int]]:
     r"""Compute mean squares and degrees of freedom of all main effects and interactions.
 
-    The factors are the axes of the array. To compute the effect of a set of factors, the values are
-    averaged over all other factors, and the mean over each factor of the set is subtracted. The
-    mean square of an effect is its sum of squares over all entries of the array, divided by its
-    degrees of freedom: the product, over the factors of the set, of the number of levels minus one.
-    The last set contains all factors and is the residual.
+    The factors of the analysis of variance are the axes of the array. To compute the effect of a
+    set of factors, the values are averaged over all other factors, and the mean over each factor of
+    the set is subtracted. The mean square of an effect is its sum of squares over all entries of
+    the array, divided by its degrees of freedom. The degrees of freedom are the number of
+    levels minus one, multiplied over all factors of the set: :math:`\prod_k (n_k - 1)`. The last
+    set contains all factors and is the residual.
 
     Parameters
     ----------
@@ -162,7 +169,8 @@ def mean_squares(
     Returns
     -------
     dict of tuple to (float, int)
-        Mean square and degrees of freedom, by the axes of the factors.
+        Mean square and degrees of freedom of each set of factors. The keys are the axes of the
+        factors: ``(0,)`` is the main effect of axis 0, and ``(0, 1)`` an interaction.
 
     Examples
     --------
@@ -187,7 +195,8 @@ def mean_squares(
 def crossed_mean(differences: np.ndarray) -> MeanTest:
     r"""Test whether the mean of crossed differences is zero, with all factors as random effects.
 
-    For subjects and draws, the model is :math:`d_{sd} = \mu + a_s + b_d + e_{sd}` with variances
+    For subjects and draws (random subsets of labeled subjects), the model is
+    :math:`d_{sd} = \mu + a_s + b_d + e_{sd}` with variances
     :math:`\sigma_s^2, \sigma_d^2, \sigma_e^2`. The variance of the mean is
     :math:`\sigma_s^2 / n_s + \sigma_d^2 / n_d + \sigma_e^2 / (n_s n_d)`. An unbiased estimate of
     this variance follows from the mean squares of the analysis of variance:
@@ -201,10 +210,12 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
     where :math:`\nu` is Satterthwaite's approximation of the degrees of freedom. The estimate has a
     lower bound: the larger of :math:`MS_s` and :math:`MS_d`, divided by :math:`n_s n_d`. If the
     estimate is below this bound, the bound and the degrees of freedom of the larger mean square are
-    used. With a third factor, such as the pretraining seed, the sum in the numerator contains the
-    mean squares of all factors and interactions. Mean squares of one or three factors have a
-    positive sign, and mean squares of two factors have a negative sign. With a single factor, the
-    test is the t-test over the means of its levels.
+    used.
+
+    With a third factor, such as the pretraining seed, the sum in the numerator contains the mean
+    squares of all factors and interactions. Mean squares of one or three factors have a positive
+    sign, and mean squares of two factors have a negative sign. With a single factor, the test is
+    the t-test over the means of its levels.
 
     Parameters
     ----------
@@ -256,9 +267,9 @@ def crossed_mean(differences: np.ndarray) -> MeanTest:
 def crossed_mean_of_folds(
     folds: Sequence[np.ndarray], strata: Sequence[np.ndarray] | None = None
 ) -> MeanTest:
-    r"""Test the mean difference over folds whose draws share a finite pool of subjects.
+    r"""Test the mean difference over folds that draw their labeled subjects from a finite pool.
 
-    Each fold has its own encoders and test subjects. The labeled subjects for training are from the
+    Each fold has its own encoders and test subjects. The labeled subjects of a fold are from its
     pool, which contains the subjects of all other folds. A *dealing* divides the pool at random
     into disjoint sets, like dealing cards, and each set is a draw of labeled subjects. Within a
     fold, test subjects, draws and pretrainings are crossed random factors, as in
@@ -267,9 +278,9 @@ def crossed_mean_of_folds(
     Let :math:`V_s, V_d, V_p, V_{sd}, \ldots` be the mean squares of subjects, draws, pretrainings
     and their interactions, divided by the number of differences in one dealing. The sets of one
     dealing are independent samples of the population, but further dealings divide the same pool.
-    Terms that include draws are therefore computed within each dealing and averaged over dealings,
-    but not divided by the number of dealings. Terms that do not include draws are computed from
-    means over all draws. Then
+    Terms that include draws are therefore computed within each dealing and averaged over dealings.
+    Unlike for independent samples, this average is not divided by the number of dealings again.
+    Terms that do not include draws are computed from means over all draws. Then
 
     .. math::
         \widehat{\mathrm{var}}(\bar d_f) = V_s + V_p - V_{sp} + V_d - V_{sd} - V_{dp} + V_{sdp}
@@ -299,9 +310,10 @@ def crossed_mean_of_folds(
 
     Notes
     -----
-    All dealings divide the same pool of :math:`N` subjects: the subjects of the other folds, or
-    :math:`K` subjects for a single fold. Let the effects of labeled subjects be additive. The mean
-    square of :math:`K` draws, averaged over :math:`J` dealings, then has
+    Let each of :math:`J` dealings consist of :math:`K` draws, and let :math:`N` be the number of
+    subjects in the pool: the subjects of the other folds, or :math:`N = K` for a single fold. Let
+    the effects of labeled subjects be additive. The mean square of draws, averaged over dealings,
+    then has
     :math:`1 / (\frac{1}{J (K - 1)} + \frac{1 - 1 / J}{N - 1})` degrees of freedom.
 
     All pretraining runs of a fold use the same unlabeled subjects. An effect of the choice of
@@ -411,10 +423,10 @@ def _sums_by_factors(terms: Terms) -> dict[tuple[int, ...], float]:
 def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     r"""Estimate the variance component of each main effect and interaction.
 
-    The expected mean square of a set of factors is a sum over all sets :math:`S` that contain this
-    set of factors. Each summand is the variance component of :math:`S`, multiplied by the numbers
-    of levels of all factors that are not in :math:`S`. For the factors subjects and draws, it
-    follows that :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`.
+    The expected mean square of a set of factors is a sum over all sets :math:`S` that contain all
+    factors of this set. Each summand is the variance component of :math:`S`, multiplied by the
+    numbers of levels of all factors that are not in :math:`S`. For the factors subjects and draws,
+    it follows that :math:`\hat\sigma_e^2 = MS_e` and :math:`\hat\sigma_s^2 = (MS_s - MS_e) / n_d`.
     Negative estimates are set to zero.
 
     Parameters
@@ -425,7 +437,7 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
     Returns
     -------
     dict of tuple to float
-        Variance components, by the axes of the factors.
+        Variance component of each set of factors, with the keys of ``squares``.
 
     Examples
     --------
@@ -447,10 +459,10 @@ def variance_components(squares: MeanSquares) -> dict[tuple[int, ...], float]:
 
 
 def detectable_in(components: Mapping[tuple[int, ...], float], shape: tuple[int, ...]) -> float:
-    """Return the minimum detectable difference (80 % power, p < 0.05) for given numbers of levels.
+    """Return the minimum detectable difference (80 % power, p < 0.05) of a planned experiment.
 
-    It is computed from the expected mean squares for the variance components from
-    :func:`variance_components`.
+    ``shape`` contains the planned number of levels of each factor, such as numbers of subjects and
+    draws, and ``components`` the variance components from :func:`variance_components`.
     """
     squares = {}
     for factors in components:
@@ -469,18 +481,19 @@ def corrected_mean(differences: np.ndarray, n_train: int) -> MeanTest:
     r"""Corrected resampled t-test of the mean difference over subjects (Nadeau and Bengio 2003).
 
     The training sets of a cross-validation overlap, so the scores of the folds are not independent.
-    The variance of their mean is therefore larger than :math:`s^2 / n`. For the differences
-    :math:`d_1, \ldots, d_n` between two methods on :math:`n` test subjects, with :math:`n_t`
-    training subjects, the test statistic is
+    Let :math:`d_1, \ldots, d_n` be the differences between two methods on :math:`n` test subjects,
+    :math:`s` the standard deviation of these differences, and :math:`n_t` the number of training
+    subjects. The variance of the mean difference is larger than :math:`s^2 / n`, and the test
+    statistic is
 
     .. math::
         t = \frac{\bar d}{s \sqrt{1 / n + 1 / n_t}}
 
     with :math:`n - 1` degrees of freedom. For folds with one test subject, this is the test of
-    Nadeau and Bengio. The second term under the root in their paper is the number of test subjects
+    Nadeau and Bengio. In their paper, the second term under the root is the number of test subjects
     of a fold, divided by the number of training subjects of the fold. For folds with :math:`m` test
-    subjects, the variance of the mean of a fold is :math:`s^2 / m`, which results in the same
-    formula.
+    subjects, the variance of the mean difference of a fold is :math:`s^2 / m`, which results in the
+    same formula.
 
     Parameters
     ----------

@@ -50,12 +50,12 @@ def label_efficiency(
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
     methods : sequence of str | None
-        Methods to draw, in this order. If None, all methods. A method has the same color and marker
-        as in a figure of all methods.
+        Methods to draw, in this order. If None, all methods. The colors and markers of the methods
+        do not depend on this selection.
     chance : float | None
-        Chance level of the metric, drawn as a dotted line. If None, the known chance level: 0 for
-        kappa, 0.5 for AUROC and, if the scores are from a protocol, one divided by the number of
-        classes for balanced accuracy.
+        Chance level of the metric, drawn as a dotted line. If None, the chance level is drawn if it
+        is known: 0 for kappa, 0.5 for AUROC and, if the scores are from a protocol, one divided by
+        the number of classes for balanced accuracy.
 
     Returns
     -------
@@ -155,8 +155,8 @@ def subject_dots(
     only a few subjects. There is one group of columns for each number of training subjects, and a
     single group for scores without the column ``n_train_subjects``, such as scores from
     scikit-learn. The scores of a subject are averaged over seeds. The thick horizontal bar is the
-    mean over subjects. NaN values are not drawn. Rows pooled over subjects (subject ``"all"``) are
-    ignored.
+    mean over subjects. NaN values are not drawn. Pooled rows (subject ``"all"``, scored over the
+    windows of all test subjects together) are ignored.
 
     Parameters
     ----------
@@ -170,12 +170,12 @@ def subject_dots(
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
     methods : sequence of str | None
-        Methods to draw, in this order. If None, all methods. A method has the same color and marker
-        as in a figure of all methods.
+        Methods to draw, in this order. If None, all methods. The colors and markers of the methods
+        do not depend on this selection.
     chance : float | None
-        Chance level of the metric, drawn as a dotted line. If None, the known chance level: 0 for
-        kappa, 0.5 for AUROC and, if the scores are from a protocol, one divided by the number of
-        classes for balanced accuracy.
+        Chance level of the metric, drawn as a dotted line. If None, the chance level is drawn if it
+        is known: 0 for kappa, 0.5 for AUROC and, if the scores are from a protocol, one divided by
+        the number of classes for balanced accuracy.
 
     Returns
     -------
@@ -269,9 +269,10 @@ def ablation_lines(
     """Plot an ablation: mean score by the setting ``x``, with one line per value of ``lines``.
 
     Lines and shaded areas are computed as in :func:`label_efficiency`: means over held-out subjects
-    and seeds, with 95 % confidence intervals. If all scores are pooled over subjects (subject
-    ``"all"``), they are means over seeds ± 1 sample standard deviation, as in the ablations of the
-    PARS paper (appendix A.4, figure 6). Scores are averaged over all other columns that vary.
+    and seeds, with 95 % confidence intervals. If all scores are pooled (subject ``"all"``, scored
+    over the windows of all test subjects together), the lines are means over seeds, and the shaded
+    areas are ± 1 sample standard deviation, as in the ablations of the PARS paper (appendix A.4,
+    figure 6). Scores are averaged over all settings other than ``x`` and ``lines``.
 
     Parameters
     ----------
@@ -280,9 +281,9 @@ def ablation_lines(
         setting, such as ``decoder`` and ``position_mask_ratio``. Rows without a value of ``x`` or
         ``lines`` are ignored.
     x : str
-        Name of the setting on the horizontal axis.
+        Name of the setting (column) on the horizontal axis.
     lines : str
-        Name of the setting with one line for each value.
+        Name of the setting (column) that has a line for each of its values.
     metric : str
         Metric to draw.
     label : str | None
@@ -447,12 +448,12 @@ def control_gains(
 
 
 def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of one metric, which must be from a single dataset and protocol.
+    """Select the rows of one metric, and check that they are from a single dataset and protocol.
 
     Parameters
     ----------
     scores : DataFrame
-        Scores with the columns ``metric``, ``value`` and ``columns``.
+        Scores with the columns ``metric`` and ``value``, and those listed in ``columns``.
     metric : str
         Metric to select.
     columns : sequence of str
@@ -476,10 +477,10 @@ def select(scores: pd.DataFrame, metric: str, columns: Sequence[str]) -> pd.Data
 def chosen_methods(
     rows: pd.DataFrame, methods: Sequence[str] | None
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Select the rows of the methods to draw, and number each method among all methods.
+    """Select the rows of the methods to draw, and assign a number to each method.
 
-    The number determines the color and the marker of a method, which are therefore the same in a
-    figure of fewer methods.
+    The number is the position of the method among all methods in ``rows``. It determines the color
+    and the marker of the method, which are therefore the same in a figure of fewer methods.
 
     Raises
     ------
@@ -492,7 +493,7 @@ def chosen_methods(
 
 
 def sorted_values(values: pd.Series) -> list:
-    """Return unique values: sorted if they are numbers, otherwise in order of appearance."""
+    """Return the unique values, sorted if they are numbers, otherwise in order of appearance."""
     unique_values = values.dropna().infer_objects().drop_duplicates()
     is_numeric = pd.api.types.is_numeric_dtype(unique_values)
     return sorted(unique_values) if is_numeric else unique_values.tolist()
@@ -537,7 +538,7 @@ def summarized(rows: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, str]:
     if pooled.groupby(by).ngroups < n_groups:
         raise ValueError(
             "Some lines have only scores pooled over subjects (subject "
-            f"{tables.POOLED!r}), other lines have only scores of single subjects, and these "
+            f"{tables.POOLED!r}), and other lines only scores of single subjects, so the lines "
             "cannot be compared. Draw them in separate figures."
         )
     seeds = pooled.groupby([*by, "seed"], sort=False)["value"].mean().dropna()

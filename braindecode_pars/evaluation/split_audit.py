@@ -24,21 +24,23 @@ DECIMALS = 6
 
 @dataclass(frozen=True, eq=False)
 class SplitAudit:
-    """Result of :func:`audit_split`; ``print`` shows the verdict and one line per finding.
+    """Result of :func:`audit_split`: findings about a split, and a verdict.
+
+    ``print`` shows the verdict and one line per finding.
 
     Attributes
     ----------
     findings : list of Finding
-        All findings: first those of level "leak", then those of level "warning".
+        All findings: first the findings of the level "leak", then of the level "warning".
     verdict : str
-        One sentence that says whether a leak was found, and which properties were not checked.
+        One sentence that says whether a leak was found, and which properties could not be checked.
 
     Examples
     --------
     >>> from braindecode_pars import as_sklearn, datasets
     >>> from braindecode_pars.evaluation import audit_split
     >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=2, hours=0.1, n_chans=1))
-    >>> audit_split(X[::2], X[1::2]).has_leak
+    >>> audit_split(X[::2], X[1::2]).has_leak  # windows of the same recordings in both sets
     True
     """
 
@@ -47,7 +49,7 @@ class SplitAudit:
 
     @property
     def has_leak(self) -> bool:
-        """Whether test windows are related to training windows."""
+        """Whether a leak was found: test windows that are related to training windows."""
         return any(finding.level == "leak" for finding in self.findings)
 
     @property
@@ -75,11 +77,11 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
 
         - a windows dataset, or any other windows that the estimators accept, with ``subject`` in
           the descriptions of the recordings;
-        - arrays ``(X, y, groups)`` or ``(X, y)``, where ``X`` has shape (n_windows, n_chans,
-          n_times) and ``groups`` contains the subjects;
-        - tables with one row per window and the columns ``recording``, ``start``, ``stop`` and
+        - a tuple of arrays, ``(X, y, groups)`` or ``(X, y)``: ``X`` has the shape (n_windows,
+          n_chans, n_times), and ``groups`` contains the subject of each window;
+        - a table with one row per window and the columns ``recording``, ``start``, ``stop`` and
           ``subject``. Recordings of different subjects count as different recordings, even if they
-          have the same name. Times can be in any unit, but it must be the same in both tables.
+          have the same name. Times can be in any unit, which must be the same in both tables.
           Optional columns: ``label``, ``corpus``, ``site`` and ``channels`` of the window;
           ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels`` of the original file;
           and ``date``, a number or a date in the form YYYY-MM-DD, by which the recordings of a
@@ -88,8 +90,9 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     Returns
     -------
     SplitAudit
-        Result with the findings (``table``), one sentence that summarizes them (``verdict``), and
-        ``has_leak``.
+        Result with the attributes ``findings`` (list), ``table`` (the findings as a DataFrame),
+        ``verdict`` (one sentence that summarizes the findings) and ``has_leak`` (whether there is a
+        leak).
 
     Raises
     ------
@@ -102,7 +105,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
 
     Notes
     -----
-    Findings of the level *leak*: test windows are related to training windows.
+    Findings of the level *leak* mean that test windows are related to training windows:
 
     - ``shared_subjects``: a subject is in both training and test data, possibly with a different
       spelling of the name, such as S07 and 7.
@@ -113,7 +116,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     - ``class_by_recording``: each recording has windows of one class only, and some recordings are
       in both training and test data, so recognizing the recording is enough to predict the class.
 
-    Findings of the level *warning*: a score may have a cause other than brain activity.
+    Findings of the level *warning* mean that scores may have a cause other than brain activity:
 
     - ``confounds``: the class is confounded with the channels, site, sampling rate, reference or
       corpus.
@@ -122,7 +125,7 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     - ``order_within_recordings``: a class occurs early, or late, in most recordings.
 
     False alarms are unlikely. Recordings and times must match exactly, and names of subjects must
-    match except for their spelling. When three datasets (76 subjects) were split by subject, the
+    match except for their spelling. In splits by subject of three datasets (76 subjects), the
     comparison of signals found no copies. A confound with a property of recordings is reported if
     it is strong and significant. It is strong if the property identifies the class with a balanced
     accuracy of at least 0.9, or if Cramér's V is above 0.5. It is significant if p < 0.001 in a
@@ -137,16 +140,16 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
 
     - ``class_by_recording`` is not reported if no recording is shared, as in a design with one
       recording of rest and one recording of a task for each subject.
-    - Tables contain no signals, so copies are not found. Write each recording name the same way
-      everywhere: 'a.edf' and 'a' count as two recordings.
+    - In tables, copies are not found, because tables contain no signals. Write the name of a
+      recording the same way in all rows: 'a.edf' and 'a' count as two recordings.
     - Subjects with the same name in two corpora are treated as the same subject; prefix their names
       with the corpus, for example 'tueg:S01'.
-    - Arrays contain neither recordings nor times, so only shared subjects and shared samples are
-      found.
+    - In arrays, only shared subjects and shared samples are found, because arrays contain neither
+      recordings nor times.
     - A recording that was divided between training and test data is not found if the two parts have
       no common samples and different subject names.
-    - Copies of complete recordings are found even if filters, reference or sampling rate differ,
-      but not if the copy was stretched in time.
+    - Copies of complete recordings are found even if filters, reference or sampling rate were
+      changed, but not if the copy was stretched in time.
     - Copies of windows are found if they have the same channels in the same order. They may differ
       by a factor, an offset and rounding to single precision. Copies that share fewer than about
       130 samples may not be found.
@@ -156,10 +159,15 @@ def audit_split(train: Any, test: Any) -> SplitAudit:
     >>> from braindecode_pars import as_sklearn, datasets
     >>> from braindecode_pars.evaluation import LeaveOneSubjectOut, audit_split
     >>> X, y, groups = as_sklearn(datasets.simulated.sleep(n_subjects=3, hours=0.2, n_chans=1))
+    >>> # The first window is a test window, and all other windows are training windows:
     >>> print(audit_split(X[1:], X[:1]).table[["level", "kind"]].to_string(index=False))
     level              kind
      leak   shared_subjects
      leak shared_recordings
+
+    A split by subject has no leak. The printed verdict, which is shortened here, ends with the
+    properties that are unknown, and therefore not checked:
+
     >>> train, test = next(LeaveOneSubjectOut().split(X, y, groups))
     >>> print(audit_split(X[train], X[test]))  # doctest: +ELLIPSIS
     No leak was found between 48 training and 24 test windows (unknown, and ...
@@ -199,7 +207,9 @@ def _of_tables(train: Any, test: Any) -> tuple[pd.DataFrame, Windows | None]:
     texts = rows.reindex(columns=columns).map(tables.label_text)
     texts = texts.where(texts != "", None)
     if not (texts["recording"].notna() & (rows["stop"] > rows["start"])).all():
-        raise ValueError("Each window must have a recording, and a stop that is after its start.")
+        raise ValueError(
+            "Each row of train and test must have a 'recording', and 'stop' must be above 'start'."
+        )
     texts["class"] = texts["label"].where(texts["label"] != "-1").astype("category")
     texts = texts.assign(name=texts["recording"], date=rows.get("date"), file=None)
     return texts.assign(is_test=rows.index >= len(train)).join(rows[["start", "stop"]]), None

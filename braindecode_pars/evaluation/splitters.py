@@ -35,14 +35,15 @@ _NONE = np.array([], dtype=int)
 
 
 class Split(NamedTuple):
-    """One training set and one test set.
+    """One training set and one test set of a splitter.
 
     Attributes
     ----------
     train, test : ndarray of int
-        Rows of the training and test windows.
+        Indices of the training and test windows.
     available : ndarray of int
-        Rows available for training, before labeled subjects are drawn.
+        Indices of all windows that could be used for training. If labeled subjects are drawn,
+        ``train`` is a subset of ``available``.
     n_subjects : int
         Number of labeled training subjects.
     seed : int | None
@@ -64,7 +65,8 @@ class Splitter(LeaveOneGroupOut):
 
     ``split`` and ``get_n_splits`` require ``groups``, the subject of each window. ``X`` can be the
     windows from :func:`~braindecode_pars.as_sklearn`, which contain recordings, times and the entry
-    ``split`` of the descriptions, or any features with one row per window, in chronological order.
+    ``split`` of the descriptions. ``X`` can also be any features with one row per window, in
+    chronological order.
     The class inherits from LeaveOneGroupOut because MOABB passes groups only to subclasses of
     scikit-learn's group splitters.
     """
@@ -78,7 +80,11 @@ class Splitter(LeaveOneGroupOut):
 
     @abstractmethod
     def splits_of(self, corpus: Corpus, unused: np.ndarray = _NONE) -> Iterator[Split]:
-        """Yield splits; the rows ``unused`` are excluded from training and from draws."""
+        """Yield the splits of a corpus (windows with labels and subjects).
+
+        ``unused`` contains the indices of windows that are not used for training, such as the
+        windows of validation subjects.
+        """
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple]:
         """Generate indices of training and test windows for each split.
@@ -86,7 +92,8 @@ class Splitter(LeaveOneGroupOut):
         Parameters
         ----------
         X : Windows | array-like, shape (n_windows, ...) | None
-            Windows, or features of the windows.
+            Windows, or features with one row per window in chronological order. If None, only the
+            subjects and labels are used.
         y : array-like, shape (n_windows,) | None
             Labels.
         groups : array-like, shape (n_windows,)
@@ -156,7 +163,7 @@ class LabeledSubjects(Splitter):
     Parameters
     ----------
     n_subjects : int | sequence of int | None
-        Numbers of labeled training subjects. If None, all subjects that are not tested.
+        Numbers of labeled training subjects. If None, all subjects that are not tested are used.
     cv : int | scikit-learn cross-validator | iterable of index pairs | None
         Cross-validator that splits by subject, such as ``GroupKFold(5)``. An integer is the number
         of folds of whole subjects. If None, ``test_subjects`` are held out.
@@ -167,9 +174,9 @@ class LabeledSubjects(Splitter):
     train_subjects : sequence | None
         Subjects from which labeled subjects are drawn. If None, all subjects that are not tested.
     seeds : sequence of int
-        Seeds of the draws (random subsets of labeled subjects). With the same seed, a smaller draw
-        is a subset of a larger draw. If each subject has windows of one class only, the drawn
-        subjects alternate between the classes.
+        Seeds of the draws (random subsets of labeled subjects), only used with ``n_subjects``. With
+        the same seed, a smaller draw is a subset of a larger draw. If each subject has windows of
+        one class only, the drawn subjects alternate between the classes.
 
     Examples
     --------
@@ -224,7 +231,7 @@ class LabeledSubjects(Splitter):
             yield from _splits_with_draws(corpus, train, test, unused, numbers, seeds, candidates)
 
     def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
-        """Return the test subjects, and the subjects that are excluded from training and test."""
+        """Return the test subjects, and the subjects that are never used for training."""
         is_test = corpus.splits == "test"
         reserved, unreserved = (corpus.subjects_of(mask) for mask in (is_test, ~is_test))
         if overlap := [str(subject) for subject in reserved if subject in unreserved]:
@@ -311,8 +318,8 @@ class LabeledWindows(Splitter):
 
     Use this splitter to measure how scores improve with labeled data of a new subject. The test
     windows are the same for all amounts of labeled data: the windows of the test subject that
-    remain after the largest amount was selected for training. Windows that are separated from the
-    selected windows of the same recording by fewer than ``gap`` windows are not tested.
+    remain after the largest amount was selected for training. In recordings with selected windows,
+    windows that are at most ``gap`` windows away from a selected window are not tested.
 
     Parameters
     ----------
@@ -334,7 +341,7 @@ class LabeledWindows(Splitter):
     >>> from braindecode_pars.evaluation import LabeledWindows
     >>> groups, y = np.repeat(["ann", "bob"], 6), np.tile([0, 1], 6)
     >>> for train, test in LabeledWindows([0, 1], test_subjects=["bob"]).split(None, y, groups):
-    ...     print(train[6:], test)  # train[:6] are the windows of ann
+    ...     print(train[6:], test)  # train[:6] are the windows of ann; window 8 is the gap
     [] [ 9 10 11]
     [6 7] [ 9 10 11]
     """
@@ -406,7 +413,8 @@ class WithinSubject(Splitter):
 
     Examples
     --------
-    With the default ``gap=1``, one window next to the test block is not used for training:
+    Two blocks of three windows. With the default ``gap=1``, the window next to the test block is
+    not used for training:
 
     >>> import numpy as np
     >>> from braindecode_pars.evaluation import WithinSubject
@@ -434,8 +442,8 @@ class WithinSubject(Splitter):
             if len(blocks) < 2:
                 raise ValueError(
                     "WithinSubject requires at least 2 blocks of labeled windows per subject, but "
-                    f"subject {subject} has {len(blocks)}. Use n_blocks of at least 2, label more "
-                    "windows of the subject, or exclude the subject from test_subjects."
+                    f"subject {subject} has {len(blocks)}. Pass n_blocks=2 or more, label "
+                    "more windows of the subject, or exclude the subject from test_subjects."
                 )
             for number, test in enumerate(blocks):
                 train = np.sort(corpus.rows_outside_gap(rows, test, subject_windows, self.gap))
@@ -453,10 +461,11 @@ def make_folds(
     varied: Mapping[str, dict[str, Any]] | None = None,
     encoder_parameters: Mapping[str, int] | None = None,
 ) -> list[Fold]:
-    """Return a fold for each split of a splitter, each seed and each method.
+    """Combine each split of a splitter with each seed and method, and return the folds.
 
-    If any estimator has ``validation="split"``, subjects of split "valid" are reserved for
-    validation, and no estimator is trained on them.
+    A fold is one fit with its training and test windows. If any estimator has
+    ``validation="split"``, subjects of split "valid" are reserved for validation, and no estimator
+    is trained on them.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from braindecode_pars.windows import as_sklearn, convert, duplicates, labels, ta
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Windows of a dataset with their labels and subjects.
+    """Windows of a dataset with their labels and subjects, as used by the evaluation protocols.
 
     Attributes
     ----------
@@ -37,8 +37,8 @@ class Corpus:
         For each window, the entry ``split`` in the description of its recording; None if it is
         missing.
     corpus_subjects : dict
-        Maps each subject name to the same name prefixed with the name of its corpus, or without a
-        prefix if the corpus is unknown.
+        Maps each subject name to the same name prefixed with the name of its corpus. If the corpus
+        is unknown, the name has no prefix.
 
     Examples
     --------
@@ -76,6 +76,7 @@ class Corpus:
         Returns
         -------
         Corpus
+            All windows of the dataset.
 
         Raises
         ------
@@ -106,7 +107,9 @@ class Corpus:
 
     @classmethod
     def of_arrays(cls, X: Any, y: Any, groups: Any) -> Self:
-        """Create a corpus from the arguments of a scikit-learn splitter; every window has a label.
+        """Create a corpus from the arguments of ``split`` of a scikit-learn splitter.
+
+        Every window counts as labeled.
 
         Raises
         ------
@@ -139,27 +142,30 @@ class Corpus:
         return in_order(self.groups.tolist())
 
     def subjects_of(self, windows: np.ndarray) -> list:
-        """Return the sorted subjects of the given windows (indices or a mask)."""
+        """Return the sorted, unique subjects of some windows, given as indices or as a mask."""
         return in_order(self.groups[windows].tolist())
 
     def corpus_subjects_of(self, subjects: Iterable) -> dict[Any, Any]:
-        """Return the name of each subject, prefixed with the corpus if the corpus is known."""
+        """Return the entries of ``corpus_subjects`` for some subjects."""
         return {subject: self.corpus_subjects.get(subject, subject) for subject in subjects}
 
     def rows_of(self, subjects: Iterable) -> np.ndarray:
-        """Return the indices of all windows of the subjects, in the order of the dataset."""
+        """Return the indices of all windows of some subjects, in the order of the dataset."""
         wanted = set(subjects)
         return np.flatnonzero([subject in wanted for subject in self.groups.tolist()])
 
     @cached_property
     def spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Recording, start and stop sample of each window; start equals stop if unknown."""
+        """Recording, start sample and stop sample of each window, as three arrays.
+
+        Start and stop are equal if they are unknown.
+        """
         if isinstance(self.X, table.Windows):
             return tuple(self.X.table[["recording", "start", "stop"]].to_numpy().T)
         return (np.zeros(len(self.groups), dtype=int),) * 3
 
     def in_time(self, subject: Any) -> np.ndarray:
-        """Return the indices of a subject's windows, in chronological order per recording."""
+        """Return the indices of a subject's windows, in chronological order in each recording."""
         rows = self.rows_of([subject])
         recordings, starts, _ = self.spans
         return rows[np.lexsort((starts[rows], recordings[rows]))]
@@ -169,13 +175,13 @@ class Corpus:
     ) -> np.ndarray:
         """Return the rows that are separated from reference rows by at least ``gap`` windows.
 
-        Rows of different recordings are always separated. ``in_time`` contains all rows of the
-        subject in chronological order.
+        Rows are indices of windows. Rows of different recordings are always separated. ``in_time``
+        contains all rows of the subject in chronological order.
 
         Raises
         ------
         ValueError
-            If a returned window overlaps in time with a reference window.
+            If a window to return overlaps in time with a reference window.
         """
         checks.integer(0).check("gap", gap)
         position = np.empty(len(self.groups), dtype=int)
@@ -234,7 +240,8 @@ class Fold:
         available for training before labeled subjects are drawn, except windows of validation
         subjects and of split "test".
     pooled : bool
-        Whether the scores contain a row for all test windows together.
+        Whether the scores contain an additional row, with the subject "all", for all test windows
+        together.
     varied : dict
         Additional columns of the scores, and their values.
     test_subject_data : TestSubjectData
@@ -280,7 +287,10 @@ class Fold:
 
     @property
     def subject(self) -> Any:
-        """Name of the test subject, or of several, separated by commas; ``"all"`` if pooled."""
+        """Name of the test subject for tables and messages.
+
+        Several names are separated by commas. If ``pooled`` is True, the name is ``"all"``.
+        """
         if self.pooled:
             return tables.POOLED
         several = len(self.test_subjects) > 1
@@ -288,7 +298,7 @@ class Fold:
 
     @property
     def key(self) -> dict[str, Any]:
-        """Values of all columns except ``metric`` and ``value``."""
+        """Values of the columns of the scores that identify this fold, as a dict."""
         return {name: getattr(self, name) for name in tables.SCORES[:-2]} | self.varied
 
     def __str__(self) -> str:
@@ -300,13 +310,13 @@ class Fold:
 def check_arguments(
     estimators: Mapping[str, BaseEstimator], metrics: Sequence[str], seeds: Sequence[int]
 ) -> None:
-    """Check the arguments shared by all protocols.
+    """Check the arguments ``estimators``, ``metrics`` and ``seeds``, which all protocols have.
 
     Raises
     ------
     TypeError
-        If ``estimators`` is not a dict from names to classifiers, or another argument has a wrong
-        type.
+        If ``estimators`` is not a dict that maps names to classifiers, or another argument has a
+        wrong type.
     ValueError
         If there are no estimators, metrics or seeds, or if a list contains a value twice or an
         unknown value.
@@ -328,7 +338,7 @@ def check_arguments(
 
 
 def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> None:
-    """Check that an argument is a non-empty list of unique values that satisfy a rule.
+    """Check that the argument ``name`` is a non-empty list of unique, valid values.
 
     Raises
     ------
@@ -345,7 +355,9 @@ def check_list(name: str, values: Collection, rule: checks.ParameterRule) -> Non
 
 
 def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
-    """Return the requested subjects as a list.
+    """Check that requested subjects are available, and return them as a list.
+
+    ``name`` is the name of the argument, for the error message.
 
     Raises
     ------
@@ -358,14 +370,14 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
     if not requested or len(set(available).intersection(requested)) < len(requested):
         options = checks.format_list(list(map(repr, available)), max_items=20)
         raise ValueError(
-            f"{name} must contain at least one subject, each only once. Available subjects: "
+            f"{name} must contain one or more available subjects, none of them twice. Available: "
             f"{options}. Got {checks.format_list(list(map(repr, requested)))}."
         )
     return requested
 
 
 def in_order(subjects: Iterable) -> list:
-    """Return the unique subjects, sorted; if they have several types, sorted as text."""
+    """Return the unique subjects, sorted. Subjects of different types are sorted as text."""
     unique = list(dict.fromkeys(subjects))
     try:
         return sorted(unique)
@@ -382,14 +394,14 @@ def draw_subjects(
 ) -> list:
     """Draw ``n`` subjects at random: the first ``n`` of a shuffled list of the candidates.
 
-    A draw is a random subset of the labeled subjects. Draws with the same seed are nested: a larger
-    draw contains every smaller draw. If each subject has windows of one class only, pass the class
-    of each subject as ``class_of``. The list then alternates between the classes, so that even a
-    small draw contains several classes.
+    The result is a draw, a random subset of labeled subjects. Draws with the same seed are nested:
+    a larger draw contains every smaller draw. If each subject has windows of one class only, pass
+    the class of each subject as ``class_of``. The list then alternates between the classes, so that
+    even a small draw contains several classes.
 
-    With ``n_sets``, the candidates are divided into disjoint sets: seeds 0 to ``n_sets - 1`` are
-    the sets of one shuffled list, the next ``n_sets`` seeds are the sets of another shuffled list,
-    and so on.
+    With ``n_sets``, some seeds yield disjoint draws. The seeds 0 to ``n_sets - 1`` share one
+    shuffled list, from which each seed gets a different part of ``n`` subjects. The next ``n_sets``
+    seeds share another shuffled list, and so on.
 
     Raises
     ------
@@ -419,7 +431,7 @@ def draw_subjects(
 
 
 def classes_of_subjects(corpus: Corpus) -> dict[Any, Any] | None:
-    """Return the class of each labeled subject, or None if a subject has several classes."""
+    """Return the class of each labeled subject; None if a subject has several classes."""
     labeled = corpus.labeled
     pairs = {*zip(corpus.groups[labeled].tolist(), corpus.y[labeled].tolist(), strict=True)}
     class_of_subject = dict(pairs)

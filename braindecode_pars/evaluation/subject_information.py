@@ -41,7 +41,7 @@ Folds = Iterable[tuple[np.ndarray, np.ndarray]]
 
 
 class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    r"""Remove linearly decodable information about a label, such as the subject (LEACE).
+    r"""Remove linear information about a label such as the subject: linear concept erasure (LEACE).
 
     The features :math:`x` are transformed to
 
@@ -53,7 +53,7 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     :math:`P` is the orthogonal projection onto the columns of :math:`W \Sigma_{xz}`, where
     :math:`\Sigma_{xz}` is the covariance of features and one-hot labels.
 
-    After the transformation, the rows that were passed to ``fit`` have the same mean for all
+    After the transformation, the mean of the rows that were passed to ``fit`` is the same for all
     labels. On these rows, the best linear classifier for any convex loss therefore makes the same
     prediction for every row. Among all affine maps with this property, this map changes the
     features least (in mean squared difference). For K labels, at most K - 1 dimensions are removed.
@@ -67,8 +67,8 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    If there are fewer rows than features, the transformation of a row that was passed to ``fit``
-    subtracts the mean of its label and adds the overall mean, as centering does. From a new row,
+    If there are fewer rows than features, the equation centers the rows that were passed to ``fit``
+    by label: the mean of their label is subtracted, and the overall mean is added. From a new row,
     only the subspace that was estimated in ``fit`` is removed.
 
     References
@@ -135,7 +135,8 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray, shape (n, n_features)
-            Features without this information.
+            Features without linearly decodable information about the labels that were passed to
+        ``fit``.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=float, reset=False)
@@ -193,9 +194,9 @@ def permuted_explained_variances(
 
     The permutations show how much explained variance to expect by chance. Windows of a recording
     are similar, so whole recordings are permuted, among recordings with the same set of classes. If
-    any subject has only one recording, subject and recording cannot be distinguished. In that case,
-    time blocks are permuted for all subjects: the first half and the second half of the windows of
-    each subject and class.
+    any subject has only one recording, subject and recording cannot be distinguished. Time blocks
+    are then permuted instead of recordings, for all subjects: the first half and the second half of
+    the windows of each subject and class.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def permuted_explained_variances(
     subjects, recordings, classes : array-like, shape (n,)
         Subject, recording and class of each row. If ``classes`` is None, all rows have one class.
     n_permutations : int
-        Number of permutations, with the seeds 0, 1, 2, ....
+        Number of permutations. Their seeds are 0, 1, 2, ....
 
     Returns
     -------
@@ -251,7 +252,7 @@ def audit_subjects(
     *,
     n_permutations: int = 200,
 ) -> pd.DataFrame:
-    r"""Measure subject information in features, and class decoding before and after removing it.
+    r"""Measure subject information in features, and class decoding with and without it.
 
     Parameters
     ----------
@@ -272,10 +273,12 @@ def audit_subjects(
         One row for each measurement, with the columns:
 
         - ``features``: name of the features;
-        - ``property``, ``measure`` and ``erased``: what was measured, see below;
+        - ``property``, ``measure``: what was measured, see the table below;
+        - ``erased``: subjects on which the erasure of subject information was fitted, see below;
         - ``value``, ``sd``: the measurement, and its standard deviation over folds or subjects;
-        - ``null``, ``null_high``, ``p``: mean and 95 % quantile over permutations, and p-value; for
-          a balanced accuracy, ``null`` is the chance level, and ``null_high`` and ``p`` are NaN;
+        - ``null``, ``null_high``, ``p``: mean and 95 % quantile of the measure over permutations,
+          and p-value; for a balanced accuracy, ``null`` is the chance level, and ``null_high`` and
+          ``p`` are NaN;
         - ``held_out``: unit that is held out for testing.
 
         ========= ================== ======================================================
@@ -329,7 +332,8 @@ def audit_subjects(
 
     Examples
     --------
-    Removing information about eight subjects reduces subject decoding to chance level (1/8):
+    Removing information about eight subjects reduces subject decoding to chance level (1/8). Class
+    decoding increases, because in these features the subjects differ more than the classes:
 
     >>> import numpy as np
     >>> from braindecode_pars.evaluation import audit_subjects
@@ -426,7 +430,7 @@ def _permutation_row(
 def accuracies(
     X: np.ndarray, y: np.ndarray, folds: Folds, *, erased: np.ndarray | None = None
 ) -> np.ndarray:
-    """Compute the balanced accuracy of a logistic regression in each fold.
+    """Train and test a logistic regression in each fold, and return the balanced accuracies.
 
     Parameters
     ----------
@@ -515,7 +519,7 @@ def _explained_proportion(sums: np.ndarray, sizes: np.ndarray, codes: np.ndarray
 def _cosines(
     sums: np.ndarray, sizes: np.ndarray, subjects: np.ndarray, classes: np.ndarray
 ) -> np.ndarray:
-    """Return the cosine between the direction of each subject and that of all other subjects.
+    """Return the cosine between the direction of each subject and of all other subjects together.
 
     Only subjects with all classes are included.
     """

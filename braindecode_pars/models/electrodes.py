@@ -49,12 +49,12 @@ class ElectrodeCode(nn.Module):
     embed_dim : int
         Size of the encoding.
     oblique : bool
-        Whether to use waves in oblique directions. If False, the waves are along the three axes,
-        with wavelengths of 4, 2, 1 and 1/2 head radii. The encoding is then a sum of three
-        functions of one coordinate each. If True, the waves are along the axes and all diagonals,
-        with wavelengths of 4, 2 and 1 head radii. The encodings of the 64 electrodes of the 10-10
-        system are then linearly independent, so that a linear function of the encoding can have
-        arbitrary values at these electrodes.
+        Whether to use waves in oblique directions as well. If False, the waves are along the three
+        axes, with wavelengths of 4, 2, 1 and 1/2 head radii. The encoding is then a sum of one
+        function of x, one of y and one of z. If True, the waves are along the axes and all
+        diagonals, with wavelengths of 4, 2 and 1 head radii. The encodings of the 64 electrodes of
+        the 10-10 system are then linearly independent, so that a linear function of the encoding
+        can have arbitrary values at these electrodes.
 
     Examples
     --------
@@ -118,13 +118,13 @@ class ElectrodeCode(nn.Module):
 class SpatialFilter(nn.Module):
     r"""Spatial filters for any montage, whose weights are a learned function of electrode position.
 
-    The module computes weighted means of features over channels. In
-    :class:`~braindecode_pars.PARSNet`, it is an alternative to attention over channels. Attention
-    uses the sum of features and position encoding, but distinguishing left from right requires a
-    product of features and position, which this module computes: each feature of a channel is
-    multiplied by ``n_gains`` weights, called gains. The gains :math:`g_k` are a linear function of
-    a Fourier encoding of the position. With the features :math:`f_c` and the position :math:`p_c`
-    of channel :math:`c`, the output is
+    The module pools the channels of a window: it computes weighted means of features over channels.
+    In :class:`~braindecode_pars.PARSNet`, it is an alternative to attention over channels.
+    Attention uses the sum of features and position encoding, but distinguishing left from right
+    requires a product of features and position. A spatial filter computes this product: each
+    feature of a channel is multiplied by ``n_gains`` weights, called gains. The gains :math:`g_k`
+    are a linear function of a Fourier encoding of the position. With the features :math:`f_c` and
+    the position :math:`p_c` of channel :math:`c`, the output is
 
     .. math:: \operatorname{LayerNorm}\Big(\frac{1}{C} \sum_{c=1}^{C} g_k(p_c) \odot f_c\Big),
         \qquad k = 1, \ldots, K.
@@ -261,15 +261,16 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
     -------
     Tensor of float32 (float64 for float64 windows), shape (batch, n_chans)
         Relative amplitudes (natural logarithms), clipped to the range -3 to 3. The value is 0 for
-        missing channels, for the only channel of a window, and if all channels of a window are
-        flat. The value of any other flat channel is -3.
+        missing channels, for the only channel of a window, and for all channels of a window in
+        which every channel is flat. In all other windows, flat channels have the value -3.
 
     Examples
     --------
     >>> import torch
     >>> from braindecode_pars.models import relative_amplitude
     >>> x = torch.tensor([[[-1.0, 1.0], [-4.0, 4.0], [7.0, 7.0]]])
-    >>> relative_amplitude(x), relative_amplitude(1e-6 * x)  # log(1 / 2), log(4 / 2), flat: -3
+    >>> # The mean log amplitude is log(2). Results: log(1 / 2), log(4 / 2), -3 (flat channel).
+    >>> relative_amplitude(x), relative_amplitude(1e-6 * x)
     (tensor([[-0.6931,  0.6931, -3.0000]]), tensor([[-0.6931,  0.6931, -3.0000]]))
     """
     # Half precision cannot represent a variance in squared volts.
@@ -295,12 +296,15 @@ def relative_amplitude(x: Tensor, ch_mask: Tensor | None = None) -> Tensor:
 
 
 class AmplitudeCode(nn.Sequential):
-    """Learned nonlinear encoding of relative amplitudes; the encoding of 0 is 0.
+    """Learned nonlinear encoding of the relative amplitude of channels.
 
     With ``amplitude=True``, :class:`~braindecode_pars.PARSNet` adds this encoding to its spatial
-    tokens (the feature vectors of channels). The encoding is nonlinear, because the relative
-    amplitudes of a window sum to zero, so the mean over channels of a linear encoding would be
-    zero.
+    tokens (the feature vectors of channels). The encoding is nonlinear: the relative amplitudes of
+    a window sum to zero, so the mean of a linear encoding over channels would be zero. The encoding
+    of 0 is 0.
+
+    The input has shape (..., 1) and contains relative amplitudes, see
+    :func:`~braindecode_pars.models.relative_amplitude`. The output has shape (..., embed_dim).
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def save_pretrained(
     ----------
     save_directory : path
         Folder of the model. The folder is created if it does not exist. If it already contains a
-        saved PARSNet, this PARSNet is overwritten.
+        saved PARSNet, the saved PARSNet is overwritten.
     config, repo_id, push_to_hub, model_card_kwargs, **hub_arguments
         As in ``huggingface_hub.PyTorchModelHubMixin.save_pretrained``, except that ``config`` is
         ignored.
@@ -58,10 +58,11 @@ def save_pretrained(
         If ``push_to_hub=True`` and ``huggingface_hub`` is not installed. The model is saved to the
         folder before this error is raised.
     OSError
-        If the folder cannot be written. The message states whether a file was replaced.
+        If the folder cannot be written. Each file then has either its previous or its new content.
     ValueError
-        If weights are not finite, the activation of the encoder is not a class of ``torch.nn``, or
-        the folder contains a model of a different class, or other files but no model.
+        If weights are not finite, if the activation of the encoder is not a class of ``torch.nn``,
+        if the folder contains a model of a different class, or if the folder contains other files
+        but no model (repository files, such as ``README.md`` and ``.git``, are accepted).
     """
     folder = Path(save_directory).expanduser()
     model_files.check_may_save(folder, model_files.NETWORK)
@@ -111,9 +112,9 @@ def from_pretrained(
         Whether to raise an error if the tensors in the file do not match the tensors of the model.
         If False, only matching tensors are loaded.
     n_outputs : int | None
-        Number of outputs. If it differs from the number of outputs of a saved model,
-        ``final_layer`` is replaced with a new layer with random weights. Required if the source is
-        an encoder.
+        Number of outputs. Required if the source is an encoder. If the source is a saved model with
+        a different number of outputs, ``final_layer`` is replaced with a new layer with random
+        weights. If None, a saved model keeps its number of outputs.
     map_location : str | torch.device
         Device of the model.
     **arguments

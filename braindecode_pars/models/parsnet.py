@@ -105,15 +105,15 @@ class PARSNet(EEGModuleMixin, nn.Module):
         have the sampling rate of the encoder. If None, a new encoder is built with random weights.
     patch_seconds : float
         Length in seconds of a patch (a short segment that the encoder represents by one vector). If
-        the sampling rate is unknown, a patch is 1/30 as long as the window (1 s for the 30 s
-        windows of the paper), and a warning is issued.
+        the sampling rate is unknown, ``patch_seconds`` is ignored: a patch is then 1/30 as long as
+        the window (1 s for the 30 s windows of the paper), and a warning is issued.
     patch_size : int | None
         Length of a patch in samples. If ``patch_size`` is set, ``patch_seconds`` is ignored, and
         ``sfreq`` is not required.
     channel_drop_prob : float
-        Probability of dropping a spatial token in training. At least one token per window is always
-        retained. The encoder does not process the channels of dropped tokens, which saves time and
-        does not change the result.
+        Probability of dropping the spatial token of a channel in training, as a regularization. At
+        least one token per window is always retained. The encoder does not process dropped
+        channels, which saves time.
     electrode_position : "auto" | bool
         Whether to add a learned encoding of the 3-D electrode position to each spatial token before
         the attention. Without positions, as in the paper, attention cannot distinguish C3 from C4.
@@ -203,7 +203,7 @@ class PARSNet(EEGModuleMixin, nn.Module):
     and a braindecode classifier with the same encoder:
 
     >>> net = PARSNet.from_pretrained("small", n_outputs=2, n_chans=6)
-    >>> print(net.load_report)
+    >>> print(net.load_report)  # tensors of the encoder
     69 of 69 tensors loaded
     >>> from braindecode import EEGClassifier
     >>> clf = EEGClassifier(PARSNet, module__encoder="small", train_split=None)
@@ -336,11 +336,11 @@ class PARSNet(EEGModuleMixin, nn.Module):
         self.final_layer = nn.Linear(n_pooled, self.n_outputs)
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments of the constructor.
+        """Return the arguments of the constructor, by name.
 
-        Instead of ``electrode_position="auto"`` and ``head="auto"``, the selected values are
-        returned, and instead of ``encoder``, the sizes of the encoder. ``channel_strategy`` has
-        only one accepted value and is not included.
+        For ``electrode_position="auto"`` and ``head="auto"``, the dict contains the selected
+        values. Instead of ``encoder``, it contains the sizes of the encoder. ``channel_strategy``
+        and ``channel_strategy_kwargs`` are not included, because each has only one accepted value.
         """
         # The method of braindecode omits NumPy numbers.
         arguments = self._braindecode_init_kwargs.items()
@@ -521,8 +521,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
     ) -> Channels:
         """Encode the channels of windows; the first part of :meth:`forward`.
 
-        The arguments are the same as in :meth:`forward`. The returned :class:`Channels` contain all
-        inputs of the head: spatial tokens, amplitudes, electrode positions and channel mask.
+        The arguments are the same as in :meth:`forward`. The result, a :class:`Channels`, contains
+        all inputs of the head: spatial tokens, amplitudes, electrode positions and channel mask.
         """
         check_windows(x, self.encoder.patch_size)
         if ch_mask is not None:
@@ -679,8 +679,8 @@ def patch_size_for(patch_seconds: float, sfreq: float | None, n_times: int | Non
     Examples
     --------
     >>> from braindecode_pars.models import patch_size_for
-    >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 6000)  # 200 Hz, 6000 / 30
-    (200, 200)
+    >>> patch_size_for(1.0, 200.0, 6000), patch_size_for(1.0, None, 3000)  # 1.0 * 200, 3000 / 30
+    (200, 100)
     """
     if sfreq is None:  # a fraction of the window
         if n_times is None:

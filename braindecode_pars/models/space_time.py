@@ -24,9 +24,10 @@ SPACE_TIME = "space_time"
 class SpaceTimeBlock(TransformerBlock):
     """Transformer block with attention across channels, then along time.
 
-    Given tokens ``x``, the block first computes ``x + MHSA(LN(x))`` across the channels of each
-    patch, and then applies a :class:`~braindecode_pars.encoder.TransformerBlock` along the time of
-    each channel. The attention across channels is skipped in windows with one channel.
+    Given tokens ``x``, the block first computes ``x + MHSA(LN(x))`` across channels, separately for
+    each patch index (LN is a layer norm, MHSA is multi-head self-attention). It then applies a
+    :class:`~braindecode_pars.encoder.TransformerBlock` along the time of each channel. The
+    attention across channels is skipped in windows with one channel.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ class SpaceTimeEncoder(PatchEncoder):
         return tokens + self.amplitude_code(amplitudes)[:, :, None]
 
     def places(self, positions: Tensor, keep: Tensor) -> Tensor:
-        """Return the encodings of electrode positions; zeros in windows with one channel.
+        """Return the encodings of electrode positions.
 
         Parameters
         ----------
@@ -177,7 +178,7 @@ class SpaceTimeEncoder(PatchEncoder):
         Returns
         -------
         Tensor, shape (batch, n_chans, embed_dim)
-            Encodings of the electrode positions.
+            Encodings of the electrode positions; zeros in windows with one channel.
         """
         return self.electrode_code(positions) * has_several_channels(keep)[:, None, None]
 

@@ -1,10 +1,10 @@
 """Plotting functions, which draw tables or arrays on matplotlib Axes.
 
-Figures of scores are drawn from the table that an evaluation protocol returns (a function of
-:mod:`braindecode_pars.evaluation`). The columns of this table are ``protocol dataset method subject
-n_train_subjects seed metric value``. Rows with the subject ``"all"`` contain scores of the pooled
-windows of all subjects. In all figures, series differ not only in color, but also in marker, line
-style or hatching.
+Figures of scores are drawn from the table that an evaluation protocol (a function of
+:mod:`braindecode_pars.evaluation`) returns. The columns of this table are ``protocol dataset method
+subject n_train_subjects seed metric value``. Rows with the subject ``"all"`` contain scores of the
+pooled windows of all test subjects. In all figures, series differ not only in color, but also in
+marker, line style or hatching.
 """
 
 from typing import TYPE_CHECKING

@@ -68,6 +68,7 @@ def axes_for(
     Returns
     -------
     ndarray of Axes, shape (n_rows * n_columns,)
+        Axes of the panels, row by row.
 
     Raises
     ------

@@ -22,11 +22,12 @@ Lines = dict[str, tuple[str, dict[str, Any]]]
 def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = None) -> np.ndarray:
     """Plot training curves: the loss in each epoch, with one panel per training phase.
 
-    Training phases are, for example, pretraining and fine-tuning. If the history of a phase
-    contains relative losses (losses divided by the chance-level loss), as in pretraining, the panel
-    shows the relative training loss, and a dotted line at the chance level (1). If the pretext task
-    has several losses, each of these losses is shown as a thinner line. In all other phases, the
-    panel shows the training loss and the validation loss. Each training run has its own lines.
+    Training phases are, for example, pretraining and fine-tuning. In phases with relative losses
+    (losses divided by the chance-level loss), such as pretraining, the panel shows the relative
+    training loss, and a dotted line at the chance level (1). If the pretext task has several
+    losses, each of these losses is shown as a thinner line. In all other phases, such as
+    fine-tuning, the panel shows the training loss and the validation loss. Each training run has
+    its own lines.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def training_curves(history: pd.DataFrame, axes: Sequence[Axes] | Axes | None = 
         or the histories of several classifiers, concatenated with ``pandas.concat`` after adding
         the columns ``method`` and ``seed``. Required columns are ``phase``, ``epoch`` and
         ``train_loss``. Optional columns are the other losses ``valid_loss``,
-        ``train_loss_relative`` and ``train_loss_relative_NAME`` (for each part NAME of a pretext
+        ``train_loss_relative`` and ``train_loss_relative_NAME`` (for each loss NAME of a pretext
         task), and the columns that identify a training run: ``method``, ``dataset``, ``subject``,
         ``n_train_subjects`` and ``seed``.
     axes : sequence of Axes, one per phase | None
@@ -173,9 +174,10 @@ def shift_matrices(
     Parameters
     ----------
     prediction, target : ndarray, shape (n_masked, n_masked)
-        Predicted and true time shifts :math:`(t_j - t_k) / T`, as a fraction of the window length
-        :math:`T`. They are the outputs of the task for one window, such as ``prediction[0]`` and
-        ``target[0]`` after ``prediction, target = task(x)``.
+        Predicted and true time shifts :math:`(t_j - t_k) / T` between the patches j and k whose
+        position is masked, as a fraction of the window length :math:`T`. They are the outputs of
+        the task for one window, such as ``prediction[0]`` and ``target[0]`` after ``prediction,
+        target = task(x)``.
     axes : sequence of four Axes | None
         Axes to draw on. If None, a new figure is created.
 
@@ -264,26 +266,27 @@ def confusion_matrix(
     Parameters
     ----------
     true, predicted : ndarray, shape (n_windows,)
-        True and predicted labels. Windows in which either label is None, NaN or -1 are ignored.
-        However, -1 is a class like any other if it has a name in ``class_names``, or if
-        ``class_names`` is None and -1 is predicted (as with the classes -1 and 1).
+        True and predicted labels. Windows whose true or predicted label is missing are ignored.
+        None and NaN are missing labels, and so is -1, with two exceptions: -1 is a class if it has
+        a name in ``class_names``, or if ``class_names`` is None and -1 occurs in ``predicted`` (as
+        with the classes -1 and 1).
     class_names : mapping of label to str | sequence of str | None
         Mapping of labels to class names, such as ``class_names_`` of a classifier, or sequence with
         the names of the labels 0, 1, .... All of these classes are shown. If None, the labels that
         occur in ``true`` or ``predicted`` are used as names.
     order : sequence of str | None
-        Names of all classes from top to bottom. If None and the names are names of sleep stages
-        (:func:`~braindecode_pars.predictions.stage_of`), the classes are sorted as wake, REM, N1,
-        N2 and N3. If None and the names are other names, the classes are in the order of
-        ``class_names`` or, without ``class_names``, in the order of the sorted labels.
+        Names of all classes from top to bottom. If None, sleep stages (names that
+        :func:`~braindecode_pars.predictions.stage_of` recognizes) are sorted as wake, REM, N1, N2,
+        N3. Other classes are then in the order of ``class_names`` or, without ``class_names``, of
+        the sorted labels.
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
 
     Returns
     -------
     Axes
-        Axes with true classes in rows and predicted classes in columns. The row of a class that is
-        the true class of no window is blank.
+        Axes with true classes in rows and predicted classes in columns. If no window has a class as
+        its true class, the row of this class is blank.
 
     Raises
     ------

@@ -117,6 +117,9 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
 
     Examples
     --------
+    The expert scored the second window as N2, which the model cannot predict, so that this window
+    counts as an error:
+
     >>> import mne
     >>> import pandas as pd
     >>> from braindecode_pars.predictions import agreement
@@ -140,7 +143,9 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
     if not isinstance(frame, Mapping):
         return _agreement_of_night(frame, expert)
     if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
-        raise ValueError("frame and expert must be mappings with the same nights, at least one.")
+        raise ValueError(
+            "For several nights, frame and expert must be mappings with the same names of nights."
+        )
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)
     statistics = pd.concat(dict(zip(frame, tables, strict=True)), axis=1)
@@ -218,7 +223,7 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per sleep statistic. The columns are the columns of ``statistics["limits"]`` in
+        One row per sleep statistic, with the same columns as ``statistics["limits"]`` in
         :func:`~braindecode_pars.predictions.agreement`.
 
     References
@@ -228,11 +233,13 @@ def limits_of_agreement(differences: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
+    Differences in total sleep time (TST) of three nights, in minutes:
+
     >>> import pandas as pd
     >>> from braindecode_pars.predictions.expert_agreement import limits_of_agreement
     >>> limits = limits_of_agreement(pd.DataFrame([[10.0, 20.0, 30.0]], index=["TST"]))
-    >>> limits.loc["TST", ["bias", "lower_limit", "upper_limit"]].tolist()
-    [20.0, 0.3999999999999986, 39.6]
+    >>> limits.loc["TST", ["bias", "lower_limit", "upper_limit"]].round(1).tolist()
+    [20.0, 0.4, 39.6]
     """
     n = differences.count(axis=1)
     usable = differences.where(n >= MIN_NIGHTS, axis=0)

@@ -37,10 +37,10 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        The same rows with a default index. Labels are converted to strings, so that they match the
-        column names ``probability_LABEL``, and missing labels to None. Numeric labels are converted
-        as well, because labels such as "0" and "1" are read from CSV files as integers, or as
-        floats if a label is missing.
+        The same rows with a default index. Missing labels become None. All other labels are
+        converted to strings, so that they match the column names ``probability_LABEL``. This
+        includes numeric labels, because labels such as "0" and "1" are read from CSV files as
+        integers, or as floats if a label is missing.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def classes_of(frame: pd.DataFrame) -> list[str]:
-    """Return the classes with a column ``probability_LABEL``, or else the labels of the rows."""
+    """Return the classes that have a column ``probability_LABEL``; if none, the labels of rows."""
     columns = [str(name) for name in frame if str(name).startswith(tables.PROBABILITY)]
     classes = [name.removeprefix(tables.PROBABILITY) for name in columns]
     return classes or sorted({label for label in frame["label"] if not pd.isna(label)})
@@ -100,6 +100,8 @@ def smoothed(frame: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
+    After smoothing, the second window has the label W instead of N1:
+
     >>> import pandas as pd
     >>> from braindecode_pars.predictions import smoothed
     >>> frame = pd.DataFrame(dict(onset=[0.0, 30.0], duration=30.0, label=["W", "N1"]))
@@ -149,6 +151,8 @@ def to_annotations(frame: pd.DataFrame, *, merge: bool = True) -> mne.Annotation
 
     Examples
     --------
+    The first two windows have the same label and are merged. The third window was not predicted:
+
     >>> import pandas as pd
     >>> from braindecode_pars.predictions import to_annotations
     >>> frame = pd.DataFrame(
@@ -361,6 +365,8 @@ def sleep_statistics(
 
     Examples
     --------
+    The stages of 800 windows of 30 seconds, which are 400 minutes:
+
     >>> from braindecode_pars.predictions import sleep_statistics
     >>> night = ["W"] * 40 + ["N1"] * 10 + ["N2"] * 400 + ["W"] * 50 + ["REM"] * 100 + ["W"] * 200
     >>> statistics = sleep_statistics(night)

@@ -60,8 +60,8 @@ def hypnogram(
 
     Examples
     --------
-    Simulated stages of one recording, and predictions that are replaced with N2 in a tenth of the
-    windows:
+    Simulated stages of one recording. The predictions are the true stages, except in a tenth of the
+    windows, in which N2 is predicted:
 
     .. plot::
         :include-source:
@@ -117,8 +117,9 @@ def hypnodensity(
     predictions : DataFrame
         Predictions of a recording, as returned by ``predict_raw`` of a classifier. The table must
         have the columns ``onset`` and ``duration`` in seconds, ``label``, and ``probability_LABEL``
-        for each class. Windows with NaN, and gaps between windows, are left blank. To plot smoothed
-        predictions, pass the result of :func:`~braindecode_pars.predictions.smoothed`.
+        for each class. Windows with NaN probabilities, and gaps between windows, are left blank. To
+        plot smoothed predictions, pass the result of
+        :func:`~braindecode_pars.predictions.smoothed`.
     order : sequence of str | None
         Names of all classes from top to bottom. If None, the order is wake, REM, N1, N2, N3 for
         sleep stages in any usual spelling (:func:`~braindecode_pars.predictions.stage_of`), and the
@@ -130,7 +131,8 @@ def hypnodensity(
     -------
     ndarray of Axes, shape (2,)
         Upper axes with the predicted class of each window, and lower axes with the probabilities.
-        If ``label`` is missing or is not one of the classes, the most probable class is drawn.
+        If the label of a window is missing or is not one of the classes, the most probable class is
+        drawn.
 
     Raises
     ------
@@ -315,6 +317,8 @@ def night_page(
 
     Examples
     --------
+    The text that the page shows for the second window:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> import pandas as pd

@@ -90,7 +90,13 @@ def predict_raw(
 
 
 def class_texts(clf: Any) -> list[str]:
-    """Return the name of each class of a classifier. If a class has no name, return its label."""
+    """Return the name of each class of a classifier. If a class has no name, return its label.
+
+    Parameters
+    ----------
+    clf : fitted classifier
+        Classifier with named or unnamed classes.
+    """
     names = getattr(clf, "class_names_", None) or {}
     return [str(names.get(label, label)) for label in clf.classes_.tolist()]
 
@@ -104,6 +110,11 @@ def _labels(probabilities: np.ndarray, codes: np.ndarray, classes: list[str]) ->
 
 def check_transitions(clf: Any) -> None:
     """Check that a classifier has the transition probabilities that smoothing requires.
+
+    Parameters
+    ----------
+    clf : fitted classifier
+        Classifier to check.
 
     Raises
     ------
@@ -141,6 +152,10 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
 
     Examples
     --------
+    Three windows of 10 samples each overlap by half. Row 0 contains 10 samples of the first window
+    (0.0) and 5 samples of the second window (1.0), so its mean is 5 / 15. The mean of row 1 is the
+    same:
+
     >>> import numpy as np
     >>> from braindecode_pars.predictions.recording import grid_average
     >>> values = np.array([[0.0], [1.0], [0.0]])
@@ -160,16 +175,47 @@ def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: in
 def prepare_recording(
     raw: mne.io.BaseRaw, name: str, clf: Any, *, preprocess: bool = True
 ) -> as_trained.Prepared:
-    """Preprocess a recording like the training data of a classifier or regressor."""
+    """Preprocess a recording like the training data of a classifier or regressor.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording.
+    name : str
+        Name of the recording.
+    clf : fitted estimator
+        Model that predicts the recording.
+    preprocess : bool
+        Whether to preprocess the recording. If False, the samples are not changed.
+
+    Returns
+    -------
+    Prepared
+        Preprocessed recording.
+    """
     training = clf.preprocessing_, float(clf.sfreq_), clf.chs_info_
     return as_trained.prepare_as_trained(raw, name, *training, preprocess=preprocess)
 
 
 def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 0.0) -> np.ndarray:
-    """Return the first sample of each window that can be predicted.
+    """Return the first sample of each window that contains no gap and no "BAD" annotation.
 
-    Windows start at all multiples of ``length`` samples. Overlapping windows also start at all
-    multiples of ``(1 - overlap) * length`` samples, rounded to an integer.
+    Windows start at all multiples of ``length`` samples. If ``overlap`` is not 0, windows also
+    start at all multiples of ``(1 - overlap) * length`` samples, rounded to an integer.
+
+    Parameters
+    ----------
+    recording : Prepared
+        Preprocessed recording.
+    length : int
+        Length of a window in samples.
+    overlap : float
+        Overlap of consecutive windows, as a fraction of the window length.
+
+    Returns
+    -------
+    ndarray of int
+        First samples, in ascending order.
     """
     stop, step = recording.signals.shape[1] - length + 1, max(1, round((1 - overlap) * length))
     starts = np.union1d(np.arange(0, stop, length), np.arange(0, stop, step))
@@ -177,7 +223,17 @@ def usable_starts(recording: as_trained.Prepared, length: int, overlap: float = 
 
 
 def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int) -> table.Windows:
-    """Return the windows that start at ``starts``. Their samples are copied when they are read."""
+    """Return the windows that start at ``starts``. Their samples are copied when they are read.
+
+    Parameters
+    ----------
+    recording : Prepared
+        Preprocessed recording.
+    starts : ndarray of int
+        First sample of each window.
+    length : int
+        Length of a window in samples.
+    """
     array_views = sliding_window_view(recording.signals, length, axis=1).swapaxes(0, 1)
     # All windows of a recording come from the same subject.
     row = dict(reader=table.ItemReader(array_views), subject=recording.name, sfreq=recording.sfreq)
@@ -188,7 +244,7 @@ def windows_from(recording: as_trained.Prepared, starts: np.ndarray, length: int
 def recording_findings(
     recording: as_trained.Prepared, clf: Any, source: Any = None
 ) -> dict[str, Any]:
-    """Find differences between a recording and the training data that may impair predictions.
+    """Find properties of a recording that may impair its predictions, such as missing channels.
 
     Parameters
     ----------
@@ -197,17 +253,19 @@ def recording_findings(
     clf : fitted classifier
         Model that predicts the recording.
     source : Raw | path | None
-        Recording as passed by the user. A path is also searched for the subject identifier.
+        Recording as passed by the user. If it is a path, the path is also searched for the subject
+        identifier.
 
     Returns
     -------
     dict of str to Any
-        Value of each finding, by the name of the finding. JSON supports all values.
+        Value of each finding, by the name of the finding, such as the list of missing channels. All
+        values can be written as JSON.
 
     Warns
     -----
     UserWarning
-        For each finding about which the user has to decide what to do.
+        For each finding that requires a decision of the user.
     """
     checked = [
         *_compare_channels(recording, clf),
@@ -289,8 +347,8 @@ def rescale_signals(recording: as_trained.Prepared, clf: Any) -> float:
     """Multiply all signals by the same factor, to match the amplitude of the training data.
 
     After rescaling, the median amplitude over channels equals the geometric mean of the lowest and
-    the highest usual amplitude in the training data. Flat channels are ignored in the median;
-    filtering leaves rounding errors in these channels, so their amplitude is not exactly zero.
+    the highest usual amplitude in the training data. Flat channels are ignored in the median,
+    even if rounding errors of a filter make their amplitude slightly different from zero.
 
     Parameters
     ----------

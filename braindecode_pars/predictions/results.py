@@ -47,8 +47,8 @@ class Results:
     folder : ResultsFolder
         Folder of the predictions of all recordings.
     target : Path
-        Path of the results relative to the folder. The names of the result files are this path with
-        different suffixes.
+        Path relative to the folder, from which the names of the result files are derived, as in
+        :attr:`files`.
     settings : mapping
         Settings that the predictions depend on. The values must be supported by JSON.
     """
@@ -60,7 +60,7 @@ class Results:
 
     @property
     def path(self) -> Path:
-        """Path of the results with the folder. Each result file has this path and a suffix."""
+        """Path from which the names of the result files are derived, including the folder."""
         return self.folder.path / self.target
 
     @property
@@ -89,8 +89,8 @@ class Results:
         Raises
         ------
         ValueError
-            If ``overwrite`` is False and result files exist that are incomplete, that were computed
-            with different settings, or that were computed before the recording was changed.
+            If ``overwrite`` is False, and there are result files that are incomplete, were computed
+            with different settings, or were computed before the recording was changed.
         """
         try:
             state = self.state()
@@ -129,7 +129,7 @@ class Results:
             Table of predictions.
         state : dict
             Return value of :meth:`state`, called before the recording was read. If the recording
-            changes while it is read, :meth:`finished` then returns False.
+            changes while it is read, :meth:`finished` therefore detects the change later.
         """
         with files.written_aside(self.path.parent) as aside:
             new = {kind: aside / file.name for kind, file in self.files.items()}

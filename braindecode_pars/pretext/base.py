@@ -31,7 +31,7 @@ _RULES = dict(
 
 
 def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
-    """Class decorator that registers a custom pretext task under a short name.
+    """Class decorator that registers a custom pretext task, so that it can be passed by name.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def register(name: str) -> Callable[[type[PretextTask]], type[PretextTask]]:
 
     Notes
     -----
-    A custom task may be defined in any Python file. After importing this file, you can use the
-    short name of the task, for example ``PARSClassifier(pretext="my-mae")``. If you pass the file
-    and the class instead, for example ``PARSClassifier(pretext="my_task.py:MyMAE")``, the file is
-    imported for you.
+    A custom task may be defined in any Python file. After you have imported this file, you can pass
+    the short name of the task, for example ``PARSClassifier(pretext="my-mae")``. Alternatively,
+    pass the file and the class, for example ``PARSClassifier(pretext="my_task.py:MyMAE")``; the
+    estimator then imports the file.
 
     Examples
     --------
@@ -114,9 +114,12 @@ def find_task(name: str) -> type[PretextTask]:
 def custom_tasks() -> dict[str, Any]:
     """Return the registered tasks that are not part of the package, for :func:`register_tasks`.
 
-    For a task that is defined in a single Python file, which is neither a script nor part of a
-    Python package, the value is a text such as ``"my_task.py:Slope"``. For any other task, the
-    value is its class.
+    Returns
+    -------
+    dict of str to (str | type)
+        Maps the name of each task to its class. If the file of the class can be imported on its own
+        (it is neither a script nor part of a Python package), the value is a text with the file and
+        the class instead, such as ``"my_task.py:Slope"``.
     """
     tasks: dict[str, Any] = {}
     for name, task in PRETEXT_TASKS.items():
@@ -213,8 +216,8 @@ class PretextTask(nn.Module):
     #: :class:`AllChannelTask`.
     encoder_kind: ClassVar[str] = "patch"
 
-    #: Default arguments of the task in the estimators, if they differ from the defaults of the
-    #: class. They are chosen for pretraining on tens of subjects that takes minutes on a CPU.
+    #: Arguments that the estimators pass to the task by default, if they differ from the defaults
+    #: of the class. They suit short pretraining: minutes on a CPU, with tens of subjects.
     short_params: ClassVar[Mapping[str, Any]] = {}
 
     #: Whether the targets are permuted (sham pretraining), so that there is nothing to learn; see
@@ -227,7 +230,7 @@ class PretextTask(nn.Module):
 
     @property
     def criterion(self) -> Callable[[], nn.Module]:
-        """Class or constructor of the loss between ``prediction`` and ``target``."""
+        """Class of the loss between ``prediction`` and ``target``, or function that builds it."""
         raise NotImplementedError(
             f"{type(self).__name__} must set the attribute criterion to the class of its loss, "
             "such as torch.nn.MSELoss."
@@ -391,8 +394,9 @@ class PretextTask(nn.Module):
         ----------
         draw : callable
             Function that accepts a number n and returns n random training signals, shape (n,
-            n_times), on any device. Calling it does not change the random numbers of training, and
-            a second call returns the same signals.
+            n_times). The signals may be on a different device than the task. A second call with the
+            same n returns the same signals. The function does not change the random numbers of
+            training.
         """
 
     def use_encoder(self, encoder: PatchEncoder) -> None:
@@ -500,7 +504,8 @@ def channel_weights(keep: Tensor) -> Tensor:
     -------
     Tensor of float32, shape (batch, n_chans)
         0 for missing channels, and :math:`\sqrt{N / n}` for the other channels. N is the number of
-        all channels of the batch, and n the number of channels that are not missing.
+        channels in all windows of the batch, and n is the number of these channels that are not
+        missing.
     """
     return keep * (keep.numel() / keep.sum().clamp(min=1)).sqrt()
 
@@ -545,11 +550,11 @@ def make_task(
         - An instance. It is copied with its ``n_times`` and all other settings, and the copy uses
           ``encoder``. An instance that already uses ``encoder`` is not copied.
     n_times : int
-        Number of samples in a window.
+        Number of samples in a window. An instance may have been built for shorter crops.
     encoder : PatchEncoder
         Encoder to train in place. It is never copied.
     task_params : dict | None
-        Additional arguments of the task. Not allowed if ``task`` is an instance.
+        Additional arguments of the task. Must be None or empty if ``task`` is an instance.
     sfreq : float | None
         Sampling rate of the windows in Hz, for tasks that have an argument ``sfreq``. None if
         unknown.
@@ -565,8 +570,8 @@ def make_task(
         If the name of the task is unknown (the message lists the known names), or if an instance
         was built for a different patch size, token size or sampling rate, or for longer windows.
     TypeError
-        If ``task_params`` contains an argument that the task does not have, or ``task`` is not a
-        pretext task.
+        If ``task_params`` contains an argument that the task does not have, ``task_params`` is
+        combined with an instance, or ``task`` is not a pretext task.
 
     Examples
     --------
@@ -575,7 +580,7 @@ def make_task(
     >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
     >>> params = {"mask_ratio": 0.7}
     >>> task = make_task("mae", n_times=3000, encoder=encoder, task_params=params)
-    >>> task.name, task.n_masked, task.encoder is encoder
+    >>> task.name, task.n_masked, task.encoder is encoder  # 0.7 * 30 patches are masked
     ('mae', 21, True)
     """
     task_params = dict(task_params or {})

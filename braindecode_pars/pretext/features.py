@@ -288,7 +288,7 @@ def hjorth(x: Tensor, sfreq: float) -> Tensor:
 
 
 def shape(x: Tensor, sfreq: float) -> Tensor:
-    r"""Return log kurtosis, hyperbolic tangent of skewness, and log line length of signals.
+    r"""Return features of the shape of signals: log kurtosis, tanh of skewness, log line length.
 
     The central moment :math:`m_k` is the mean of :math:`(x - \bar x)^k`. The features are
 
@@ -350,8 +350,8 @@ def _spectra(x: Tensor, sfreq: float) -> tuple[np.ndarray, Tensor]:
     if x.shape[-1] < round(2 * sfreq):
         raise ValueError(
             "The features 'bands', 'aperiodic' and 'alpha' require windows of at least two "
-            f"seconds, got {x.shape[-1]} samples at {sfreq:g} Hz. Use longer windows or, in a "
-            "pretext task, only other features, for example "
+            f"seconds, got {x.shape[-1]} samples at {sfreq:g} Hz. Use longer windows. In a "
+            "pretext task, you can instead omit these features, for example with "
             "features=['trend', 'hjorth', 'shape']."
         )
     n_samples = round(sfreq)
@@ -422,7 +422,7 @@ _RULES = dict(
 
 @register("features")
 class SignalFeatures(GridTask):
-    r"""Prediction of hand-crafted EEG features of a single-channel crop from the encoder output.
+    r"""Pretext task that predicts hand-crafted EEG features of a single-channel crop.
 
     A crop is a random segment of one channel. The output of the encoder is averaged over time, and
     one linear layer predicts features of the whole crop. By default, there are 31 features, such as
@@ -431,16 +431,14 @@ class SignalFeatures(GridTask):
     the mean squared error. The training history also contains the loss of each entry of
     ``features``.
 
-    An encoder that is trained with this task represents the target features, and the quantities
-    from which they are computed. The task can also be learned on noise, so a low loss is no
-    evidence of features that are specific to brain activity. This task is not part of the PARS
-    paper.
+    The task can also be learned on noise, so a low loss does not show that the encoder has learned
+    anything specific to brain activity. This task is not part of the PARS paper.
 
     Related work: PASE predicts features of speech, such as the log power spectrum and prosody, at
-    each time point and in combination with contrastive tasks. SignalFeatures predicts EEG features
-    of a whole crop. Frequency pretraining, a method for sleep staging, is trained on random sums of
-    sines and predicts their frequencies. SignalFeatures can be trained on any signals, including
-    EEG, and its targets are computed from these signals.
+    each time point and in combination with contrastive tasks. In contrast, SignalFeatures predicts
+    features of a whole crop. Frequency pretraining, a method for sleep staging, predicts the
+    frequencies of synthetic signals, which are random sums of sines. In contrast, SignalFeatures
+    can be trained on recorded EEG (or on any other signals), from which it computes its targets.
 
     Parameters
     ----------
@@ -461,8 +459,9 @@ class SignalFeatures(GridTask):
         several numbers per signal, shape (batch,) or (batch, n), which should be of the order of 1.
         Functions are not saved with an encoder. If None, all entries of FEATURES are used.
     mask_ratio : float
-        Fraction of the patches that are masked; at least one patch is visible. If ``mask_ratio`` is
-        above 0, the features of the whole crop have to be predicted from the visible patches.
+        Fraction of the patches that are masked, in [0, 1); at least one patch is visible. If 0, the
+        encoder processes the whole crop. If above 0, the features of the whole crop have to be
+        predicted from the visible patches.
     **encoder_arguments
         Arguments of :class:`~braindecode_pars.PatchEncoder`, used if ``encoder`` is None.
 
@@ -694,7 +693,7 @@ class SignalFeatures(GridTask):
 
 @register("features_space_time")
 class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
-    """Prediction of hand-crafted EEG features of each channel, from all channels of a window.
+    """Pretext task that predicts hand-crafted features of each channel from all channels.
 
     The features and the loss are the same as in
     :class:`~braindecode_pars.pretext.SignalFeatures`, but the encoder processes all channels of a
@@ -769,6 +768,7 @@ class SpaceTimeFeatures(AllChannelTask, SignalFeatures):
 
         In sham pretraining (a control in which nothing can be learned), targets are not exchanged
         between windows, because different channels may be missing in each window. Instead,
-        :meth:`forward` predicts the targets of each window from the features of another window.
+        :meth:`forward` predicts the targets of each window from the encoder output of another
+        window.
         """
         return target

@@ -63,8 +63,8 @@ class GridTask(PretextTask):
     n_times, patch_size, encoder, **encoder_arguments
         As in :class:`~braindecode_pars.pretext.PretextTask`.
     mask_ratio : float
-        Fraction of the patches that are masked; at least one patch is not masked. The subclass
-        defines how a masked patch is treated.
+        Fraction of the patches that are masked, in [0, 1); at least one patch is not masked. Each
+        subclass defines how masked patches are treated.
 
     Attributes
     ----------
@@ -418,7 +418,7 @@ class MP3(GridTask):
     >>> from braindecode_pars.pretext import MP3
     >>> task = MP3(n_times=3000, patch_size=100, embed_dim=32, num_layers=1)
     >>> logits, places = task(torch.randn(2, 3000))
-    >>> logits.shape, places.shape  # 30 positions of each of 30 patches
+    >>> logits.shape, places.shape  # each of 30 patches may have any of 30 positions
     (torch.Size([2, 30, 30]), torch.Size([2, 30]))
     """
 
@@ -494,15 +494,16 @@ class DropPos(GridTask):
     """DropPos: dropped position prediction on one channel (Wang et al. 2023).
 
     A crop (a random segment of one channel) is cut into adjacent patches. A random fraction of the
-    patches is masked, and the encoder processes only the visible patches (appendix A.2 of the PARS
-    paper). For most visible patches, the position encoding is replaced with a learnable mask token.
-    The positions of these patches are predicted. The prediction is a classification with one class
-    per position in the crop and the cross-entropy loss.
+    patches is masked: the encoder processes only the remaining patches, called visible patches
+    (appendix A.2 of the PARS paper). For most visible patches, the position is masked as well: the
+    position encoding is replaced with a learnable mask token. The masked positions are predicted.
+    The prediction is a classification with one class per position in the crop and the cross-entropy
+    loss.
 
-    The PARS paper states that the number of classes is the number of classified patches. This is an
-    error in the paper: a patch may have any position in the crop. Wang et al. also smooth the
-    targets over neighboring positions, and weight the loss by the similarity of patches; the PARS
-    paper and this class do neither.
+    The PARS paper states that the number of classes is the number of patches whose
+    position is predicted. This is an error in the paper: a patch may have any position in the crop.
+    Wang et al. also smooth the targets over neighboring positions, and weight the loss by the
+    similarity of patches; the PARS paper and this class do neither.
 
     Parameters
     ----------
@@ -513,8 +514,8 @@ class DropPos(GridTask):
     encoder : PatchEncoder | None
         Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     mask_ratio : float
-        Fraction of the patches that are masked, in [0, 1). The PARS paper does not state this
-        fraction.
+        Fraction of the patches that are masked (not processed by the encoder), in [0, 1). The PARS
+        paper does not state this fraction.
     position_mask_ratio : float
         Fraction of the visible patches whose position is masked, in (0, 1]. The PARS paper does not
         state this fraction.
@@ -620,8 +621,9 @@ class DropPos(GridTask):
     def chance_loss(self) -> float:
         """Return the cross-entropy of a uniform prediction over all possible positions.
 
-        Positions of visible patches with a position encoding are not possible. In sham pretraining,
-        the targets are the positions in another crop, so all positions are possible.
+        Visible patches that keep their position encoding have known positions, so the patches whose
+        position is predicted cannot have these positions. In sham pretraining, the targets are
+        the positions in another crop, so all positions are possible.
         """
         n_shown = 0 if self.is_sham else self.n_visible - self.n_dropped
         return math.log(self.n_patches - n_shown)

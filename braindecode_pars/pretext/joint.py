@@ -30,12 +30,13 @@ _RULES = dict(
 
 
 class WeightedSum(nn.Module):
-    """Weighted sum of the losses of several pretext tasks.
+    """Loss of a joint pretext task: weighted sum of the losses of several pretext tasks.
 
     Parameters
     ----------
     criteria : dict of str to callable
-        Dict that maps the name of each task to the class or the constructor of its loss.
+        Dict that maps the name of each task to the class of its loss, or to a function that builds
+        the loss.
     factors : dict of str to float
         Dict that maps the name of each task to the factor of its loss. :class:`Joint` uses the
         weight of the task divided by its chance-level loss.
@@ -95,7 +96,7 @@ class _WithParts(PretextTask):
 
     @property
     def criterion(self) -> Callable[[], WeightedSum]:
-        """Constructor of the loss, a :class:`~braindecode_pars.pretext.joint.WeightedSum`."""
+        """Function that builds the :class:`~braindecode_pars.pretext.joint.WeightedSum`."""
         criteria = {name: part.criterion for name, part in self.parts.items()}
         factors = {name: self.weights[name] / chance for name, chance in self.chances.items()}
         return partial(WeightedSum, criteria, factors)
@@ -193,6 +194,7 @@ class Joint(_WithParts):
     >>> from braindecode_pars.pretext import Joint
     >>> task = Joint(n_times=3000, patch_size=100, embed_dim=16, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 3000))
+    >>> # PARS: pairs of 32 masked patches; MAE: 30 patches of 100 samples
     >>> {name: tuple(part.shape) for name, part in prediction.items()}
     {'pars': (2, 32, 32), 'mae': (2, 30, 100)}
     """
@@ -343,9 +345,9 @@ class SeveralLengths(_WithParts):
     """Pretext task on crops of several lengths, which trains one encoder.
 
     There is a separate task for each length, with its own output layers and its own chance-level
-    loss (the loss of the best prediction that ignores the signal). The loss is divided by the
-    chance-level loss, so that all lengths have the same weight. :func:`runs.pretrain
-    <braindecode_pars.runs.pretrain>` uses this task if several window lengths are set.
+    loss (the loss of the best prediction that ignores the signal). The loss of each task is divided
+    by its chance-level loss, so that all lengths have the same weight. :func:`runs.pretrain
+    <braindecode_pars.runs.pretrain>` uses this class if several window lengths are set.
 
     Parameters
     ----------
@@ -368,7 +370,7 @@ class SeveralLengths(_WithParts):
     >>> encoder = PatchEncoder(patch_size=100, embed_dim=32, num_layers=1)
     >>> task = SeveralLengths([MAE(n_times, 100, encoder=encoder) for n_times in (1000, 300)])
     >>> prediction, target = task(torch.randn(2, 300))
-    >>> {length: tuple(part.shape) for length, part in prediction.items()}
+    >>> {length: tuple(part.shape) for length, part in prediction.items()}  # 3 patches
     {'300': (2, 3, 100)}
     """
 
@@ -405,7 +407,7 @@ class SeveralLengths(_WithParts):
         return 1.0
 
     def part_losses(self, prediction: dict[str, Any], target: dict[str, Any]) -> dict[str, Tensor]:
-        """Return the relative losses of the parts of the task for crops of this length.
+        """Return the relative losses of the parts of the task that :meth:`forward` applied.
 
         Parameters
         ----------

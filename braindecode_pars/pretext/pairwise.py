@@ -27,7 +27,7 @@ class CrossAttentionDecoder(nn.Module):
     Parameters
     ----------
     embed_dim : int
-        Size of a feature.
+        Size of the feature vector of a patch.
     num_heads : int
         Number of attention heads; must divide ``embed_dim``.
     n_outputs : int
@@ -35,11 +35,12 @@ class CrossAttentionDecoder(nn.Module):
         <braindecode_pars.pretext.PARS>`, or the number of axes of :class:`SpaceTimePARS
         <braindecode_pars.pretext.SpaceTimePARS>`.
     method : "factorized" | "literal"
-        Algorithm. Both algorithms have the same parameters and compute the same predictions.
-        ``"literal"`` computes the query of every pair. ``"factorized"`` computes no query
-        explicitly: :math:`A_Q` splits into :math:`A_1, A_2`, so the logit of key :math:`i` is a sum
-        :math:`a_{ji} + b_{ki}`. All operations after the softmax are linear, so every key
-        contributes one scalar :math:`v_i` per head. The prediction is then
+        Algorithm. Both algorithms have the same weights and compute the same predictions.
+        ``"literal"`` computes the query of every pair, as in the paper. ``"factorized"`` is
+        equivalent, but computes no query explicitly: :math:`A_Q` splits into :math:`A_1, A_2`, so
+        the logit of key :math:`i` is a sum :math:`a_{ji} + b_{ki}`. All operations after the
+        softmax are linear, so every key contributes one scalar :math:`v_i` per head. The prediction
+        is then
 
         .. math::
             \hat\theta_{jk} = \sum_h
@@ -218,11 +219,13 @@ class PairwiseMLPDecoder(nn.Module):
     Parameters
     ----------
     embed_dim : int
-        Size F of a feature.
+        Size F of the feature vector of a patch.
     hidden_dim : int
         Size of the hidden layer; 512 in the paper.
     n_outputs : int
-        Number of predictions per pair.
+        Number of predictions per pair: 1 for the time shift of :class:`PARS
+        <braindecode_pars.pretext.PARS>`, or the number of axes of :class:`SpaceTimePARS
+        <braindecode_pars.pretext.SpaceTimePARS>`.
 
     Examples
     --------

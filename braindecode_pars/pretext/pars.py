@@ -192,23 +192,26 @@ class PARS(_Shifts):
     encoder : PatchEncoder | None
         Encoder to train in place. If None, a new encoder is built from ``encoder_arguments``.
     n_patches : int | None
-        Number of patches per crop. If None and patches may overlap, ``density * n_times /
-        patch_size`` patches are used. If None and patches may not overlap, ``2 / 3 * n_times /
-        patch_size`` patches are used, or as many as fit with their gaps, whichever is smaller. With
-        ``sampling="grid"``, all patches of the grid are used.
+        Number of patches per crop. If None, the number depends on how patches are sampled:
+
+        - Random patches that may overlap: ``density * n_times / patch_size``.
+        - Random patches without overlap: ``2 / 3 * n_times / patch_size``, or as many as fit with
+          their gaps, whichever is smaller.
+        - Grid: all patches of the grid.
     density : float
-        Number of patches in a crop, times the patch length, divided by the crop length. Used if
-        ``n_patches`` is None and patches may overlap. The default of 4/3 corresponds to the paper:
-        40 patches of one second in 30 s.
+        Total length of the patches divided by the crop length. Used only if ``n_patches`` is None
+        and random patches may overlap. The default of 4/3 corresponds to the paper: 40 patches of
+        one second in 30 s.
     position_mask_ratio : float
-        Fraction of the patches whose position is masked, in (0, 1].
+        Fraction of the patches whose position is masked, in (0, 1]. These patches are called masked
+        patches.
     sampling : "random" | "grid"
         How patches are sampled. ``"random"`` draws random starts. ``"grid"`` uses adjacent patches
         (the ablation in appendix A.4 of the paper), or patches with gaps of ``min_gap`` samples.
     overlap : bool
         Whether random patches may overlap. In the paper, patches overlap, because 40 patches of one
-        second are cut from 30 s. From two overlapping patches, a model can infer their time shift
-        by comparing the samples that they have in common.
+        second are cut from 30 s. If two patches overlap, a model can infer their time shift by
+        comparing the samples that they have in common.
     min_gap : int
         Minimum number of samples between adjacent patches; requires ``overlap=False`` or
         ``sampling="grid"``. Without a gap, a model may recognize adjacent patches, because the end
@@ -258,7 +261,7 @@ class PARS(_Shifts):
 
     criterion = nn.MSELoss
     #: With these values (more patches and fewer masked positions than in the paper), the loss
-    #: starts to decrease earlier, see docs/guide/pars.rst.
+    #: starts to decrease earlier in training, see docs/guide/pars.rst.
     short_params: ClassVar[dict[str, Any]] = {"position_mask_ratio": 0.5, "density": 2.0}
 
     def __init__(
@@ -356,12 +359,12 @@ class RelativeShiftLoss(nn.Module):
 
     The loss of each axis is the squared error divided by the chance-level loss. The chance-level
     loss is the loss of predicting zero, which is the mean squared shift in the batch. This mean is
-    computed separately for each micro-batch and, in distributed training, in each process. Pairs
+    computed separately for each micro-batch and, in distributed training, for each process. Pairs
     with unknown shift (NaN), and axes on which all shifts are zero or unknown, are ignored.
     """
 
     def forward(self, prediction: Tensor, target: Tensor) -> Tensor:
-        """Return the loss of shifts of shape (batch, n, n, n_axes), as a scalar."""
+        """Return the scalar loss. Both arguments have shape (batch, n, n, n_axes)."""
         losses = self.axis_losses(prediction, target)
         is_defined = losses.isfinite()
         return torch.where(is_defined, losses, 0.0).sum() / is_defined.sum().clamp(min=1)
@@ -442,7 +445,7 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
     >>> from braindecode_pars.pretext import SpaceTimePARS
     >>> task = SpaceTimePARS(n_times=1000, patch_size=100, embed_dim=32, num_layers=1)
     >>> prediction, target = task(torch.randn(2, 19, 1000), 0.1 * torch.rand(2, 19, 3))
-    >>> prediction.shape, target.shape  # pairs of 40 randomly drawn tokens, and 4 axes
+    >>> prediction.shape, target.shape  # pairs of 40 randomly drawn tokens; axes x, y, z, t
     (torch.Size([2, 40, 40, 4]), torch.Size([2, 40, 40, 4]))
     """
 
@@ -568,9 +571,10 @@ class SpaceTimePARS(AllChannelTask, _Shifts):
         Returns
         -------
         prediction, target : Tensor, shape (batch, n, n, n_axes)
-            Shifts of all pairs of n tokens, which are drawn at random in each window. Spatial
-            shifts are in head radii, and time shifts in units of the window length. The target is
-            NaN if a position is unknown.
+            Shifts of all pairs of n tokens, which are drawn at random in each window. With several
+            channels, n is the smallest multiple of ``n_masked`` that is at least 32; with one
+            channel, n is ``n_masked``. Spatial shifts are in head radii, and time shifts in units
+            of the window length. The target is NaN if a position is unknown.
         """
         x, positions, keep = self.windows(x, positions, keep)
         starts = self.sample_starts(keep.numel(), device=x.device).unflatten(0, keep.shape)

@@ -60,7 +60,7 @@ class SpectralMAE(MaskedGridTask):
     The target is the :class:`~braindecode_pars.tokens.LogPowerSpectrum` of each masked patch. Each
     frequency is standardized with its mean and standard deviation over all patches of the batch, so
     that the chance-level loss is 1. The target is therefore the deviation of a patch from the mean
-    spectrum. This deviation is specific to a channel, a subject or a state.
+    spectrum. This deviation depends on the channel, the subject and the brain state.
 
     The loss is the mean squared error in each frequency band, averaged over the bands
     (:func:`~braindecode_pars.pretext.spectral.frequency_bands`). With one-second patches, delta
@@ -146,14 +146,16 @@ class SpectralMAE(MaskedGridTask):
         patches : Tensor, shape (batch, n_patches, patch_size)
             Normalized patches.
         keep : Tensor of bool, shape (batch,) | None
-            Mask that is False for signals that are excluded from the mean and the standard
-            deviation. Excluded signals must be finite as well. If None, no signal is excluded.
+            Mask that is False for signals (rows of the batch) that are excluded from the mean and
+            the standard deviation. Excluded signals must not contain NaN or infinite values. If
+            None, no signal is excluded.
 
         Returns
         -------
         Tensor, shape (batch, n_patches, patch_size // 2)
-            Log power, which has mean 0 and variance 1 over all patches of the batch at each
-            frequency. At a frequency with the same power in all patches, the result is 0.
+            Log power of each patch at each frequency. At each frequency, the mean over the patches
+            of all signals that are not excluded is 0, and the variance is 1 (0 if all patches have
+            the same power).
         """
         spectra = self.spectrum(patches)
         if keep is None:
@@ -215,9 +217,9 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
     """Masked autoencoder that predicts log power spectra of masked patches on all channels.
 
     Different patches are masked in each channel. Unlike in
-    :class:`~braindecode_pars.pretext.SpectralMAE`, the encoder receives mask tokens in place of the
-    masked patches, so that the spectra of these patches can be predicted from the signals of other
-    channels at the same time. In all other respects, both tasks are the same.
+    :class:`~braindecode_pars.pretext.SpectralMAE`, the encoder also processes mask tokens in place
+    of the masked patches, so that the spectra of these patches can be predicted from the signals of
+    other channels at the same time. In all other respects, this task is the same as SpectralMAE.
 
     Parameters
     ----------

@@ -58,18 +58,18 @@ class EncoderCard:
     Attributes
     ----------
     sfreq : float | None
-        Sampling rate of the training windows in Hz; None when it is unknown.
+        Sampling rate of the training windows in Hz; None if unknown.
     task : str | None
         Name of the pretext task; None if the encoder was not pretrained, or if the task is unknown.
     task_params : dict
         Arguments of the pretext task that differ from the defaults.
     subjects : list | None
         Subjects used for pretraining, as ``corpus:name`` if the corpus is known. Empty if the
-        encoder was not pretrained; None if the subjects are unknown. If the corpus is unknown, a
-        name is considered to be the same subject as the same name in any corpus, unless the name is
-        only a number, such as "7", "S07" or "sub-07". Because such names occur in many corpora, a
-        number without a corpus only matches the same number without a corpus. The card of an
-        encoder that was saved for sharing contains no names, see :meth:`without_names`.
+        encoder was not pretrained; None if the subjects are unknown. A name without a corpus
+        matches the same name in any corpus. Numbers, such as "7", "S07" or "sub-07", are an
+        exception, because they occur in many corpora: a number without a corpus matches only the
+        same number without a corpus. The card of an encoder that was saved for sharing contains no
+        names, see :meth:`without_names`.
     finetune_subjects : list | None
         Subjects used for fine-tuning after pretraining. Empty if the encoder was not fine-tuned;
         None if the subjects are unknown.
@@ -83,15 +83,15 @@ class EncoderCard:
         Training loss in the last epoch of pretraining, divided by the chance-level loss (below 1 is
         better than chance). None if unknown.
     held_out_loss_relative : float | None
-        Loss on held-out subjects at the end of pretraining, divided by the chance-level loss. None
-        if it was not computed.
+        Loss on held-out subjects (subjects who were not used for training) at the end of
+        pretraining, divided by the chance-level loss. None if it was not computed.
     sham : bool
-        Whether this was sham pretraining: the targets belonged to other windows, so that nothing
-        could be learned.
+        Whether the encoder was trained with sham pretraining, a control condition in which each
+        example has the target of another example, so that nothing can be learned.
     continued_from : dict | None
-        Card that the encoder had before its pretraining was continued, as a dict. None if the
-        pretraining began with a new encoder. ``subjects`` includes the subjects of the previous
-        card.
+        Previous card of the encoder, as a dict, if the pretraining of an existing encoder was
+        continued. ``subjects`` then includes the subjects of the previous card. None if the
+        pretraining began with a new encoder.
     preprocessing : Preprocessing
         Preprocessing of the training recordings: the entries that are known and equal for all
         recordings. The channels are not included, because an encoder processes single channels.
@@ -111,14 +111,15 @@ class EncoderCard:
     - ``band``, ``reference``, ``channels``: lower and upper edge of the band-pass filter in Hz, the
       reference, and a list of the channels.
     - ``held_out``: dict with the entries ``loss_relative`` (relative loss on held-out subjects),
-      ``people`` (description of these subjects), and the values ``parts``, ``n_crops`` and ``seed``
-      that ``docs/experiments/held_out_loss.py`` writes.
+      ``people`` (description of these subjects), ``parts`` (relative loss of each part of the
+      task), ``n_crops`` (number of crops) and ``seed``, computed by
+      ``docs/experiments/held_out_loss.py``.
     - ``date``, ``command``, ``machine``: date, command and machine of the training.
     - ``n_subjects``, ``n_finetune_subjects``: number of subjects, only if the encoder was saved for
       sharing, without the names of subjects.
     - ``audit``: list of probing analyses of the encoder before fine-tuning. Each entry contains
-      ``recordings`` (their description), ``measured`` (date and machine) and ``table`` (columns of
-      the table that :func:`~braindecode_pars.evaluation.audit_encoder` returns).
+      ``recordings`` (description of the recordings), ``measured`` (date and machine) and ``table``
+      (columns of the table that :func:`~braindecode_pars.evaluation.audit_encoder` returns).
 
     If the pretraining of an encoder is continued, the new card has a new ``about``, and
     ``continued_from`` contains the previous card with the previous ``about``.
@@ -127,7 +128,7 @@ class EncoderCard:
     --------
     >>> from braindecode_pars.pretrained import EncoderCard
     >>> card = EncoderCard(sfreq=200.0, task="pars", subjects=["P01", "P02"])
-    >>> sorted(card.seen_subjects)
+    >>> sorted(card.seen_subjects)  # subjects and finetune_subjects
     ['P01', 'P02']
     """
 
@@ -252,7 +253,7 @@ class EncoderCard:
 
 
 class Pretrained(NamedTuple):
-    """Result of load_encoder: a pretrained encoder, its encoder card and a load report.
+    """Result of ``load_encoder``: a pretrained encoder, its encoder card and a load report.
 
     Attributes
     ----------
@@ -283,7 +284,7 @@ class Pretrained(NamedTuple):
 def warn_unknown_corpora(
     cards: Mapping[str, Iterable[EncoderCard]], test_subjects: Iterable
 ) -> None:
-    """Warn once about possible data leakage if a corpus is unknown and subject numbers are equal.
+    """Warn of possible data leakage if test and training subjects have the same number.
 
     Parameters
     ----------
@@ -326,7 +327,10 @@ def unknown_card(owner: Any) -> EncoderCard:
 def fine_tuned_card(
     card: EncoderCard, sfreq: float | None, *subject_lists: Iterable | None
 ) -> EncoderCard:
-    """Return the card of an encoder after fine-tuning on labeled subjects."""
+    """Return the card of an encoder after fine-tuning on the subjects in ``subject_lists``.
+
+    If any list is None (unknown), ``finetune_subjects`` of the returned card is None.
+    """
     subjects = unique_subjects(card.finetune_subjects, *subject_lists)
     # This number on a card that was saved for sharing refers to the previous fine-tuning.
     about = {name: value for name, value in card.about.items() if name != "n_finetune_subjects"}

@@ -58,11 +58,11 @@ def save_encoder(
     ------
     ValueError
         If the activation of the encoder is not a class of ``torch.nn``, if its weights are not
-        finite, or if the folder contains a model that is not a saved encoder, or other files but no
-        model. With ``share=True``, also if the folder contains files that do not belong to the
-        encoder.
+        finite, if the folder contains a model that is not a saved encoder, or if it contains other
+        files but no model (repository files, such as ``README.md`` and ``.git``, are accepted).
+        With ``share=True``, also if it contains other files next to a saved encoder.
     OSError
-        If the folder cannot be written. The previous content of the folder is then unchanged.
+        If the folder cannot be written. Each file then has either its previous or its new content.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
           the ``.safetensors`` file in such a folder.
         - The name of a bundled encoder (an encoder that is part of the package), such as
           ``"small"``; :func:`packaged_encoders` returns the names. If a folder with this name
-          exists, the folder is used.
+          contains a model, the model in the folder is loaded instead.
         - A model on the Hugging Face Hub: ``"hf://owner/name"`` is downloaded if necessary, and
           ``"owner/name"`` is only loaded from a previous download.
         - A PatchEncoder, or the result of this function.
@@ -122,7 +122,8 @@ def load_encoder(source: Any, *, strict: bool = True) -> cards.Pretrained:
           (``.module_.encoder``) or a model (``.encoder``).
     strict : bool
         Whether to raise an error if the tensors in the file do not match the tensors of the
-        encoder. If False, only matching tensors are loaded; ``report`` lists them.
+        encoder. If False, only matching tensors are loaded; the returned ``report`` lists the
+        loaded tensors.
 
     Returns
     -------
@@ -192,8 +193,9 @@ def packaged_encoders() -> dict[str, cards.EncoderCard]:
     Returns
     -------
     dict of str to EncoderCard
-        Encoder cards by encoder name. A name consists of the pretext task and the corpus, as in
-        ``"pars-sleep"``. Pass a name to the estimators as ``encoder``, or to :func:`load_encoder`.
+        Encoder cards by encoder name. Pass a name to the estimators as ``encoder``, or to
+        :func:`load_encoder`. A name consists of the pretext task and the corpus, as in
+        ``"pars-sleep"``. The encoder ``"features-eegmmidb"`` can also be loaded as ``"small"``.
 
     Raises
     ------

@@ -60,8 +60,8 @@ def preprocessed_signals(
     raw : Raw
         Continuous recording, in volts.
     derivations : sequence of Derivation
-        Channels to compute. Each is a channel of the recording, minus its new reference if there is
-        one.
+        Channels to compute. A Derivation consists of a channel of the recording and, optionally,
+        the channels whose mean is subtracted from it (the new reference).
     sfreq : float
         New sampling rate in Hz.
     preprocessing : Preprocessing
@@ -72,8 +72,8 @@ def preprocessed_signals(
     Returns
     -------
     ndarray of float32, shape (n_chans, n_times)
-        Signals. The time of sample ``k`` is ``k / sfreq`` seconds, with an error of up to one
-        sample.
+        Signals, one row per derivation. The time of sample ``k`` is ``k / sfreq`` seconds. Because
+        of rounding in resampling, this time has an error of up to one sample.
 
     Raises
     ------
@@ -82,6 +82,8 @@ def preprocessed_signals(
 
     Examples
     --------
+    C3 minus M2, resampled from 256 Hz (2560 samples) to 100 Hz:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.windows.preprocessing import Preprocessing
@@ -155,8 +157,8 @@ def rereferenced(
     reference : str | None
         Reference of the training data, as in
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`: ``"average"``, or electrodes
-        separated by commas. If ``"as recorded"`` (not re-referenced), or unknown (None or
-        ``"changed"``), the channel is returned unchanged.
+        separated by commas. If the training data were not re-referenced (``"as recorded"``), or
+        their reference is unknown (None or ``"changed"``), the channel is returned unchanged.
     eeg : sequence of str
         EEG channels of the recording, from which the average reference is computed.
     names : sequence of str
@@ -165,15 +167,19 @@ def rereferenced(
     Returns
     -------
     Derivation | None
-        The re-referenced channel. None if re-referencing is impossible, because an electrode of the
-        new reference is missing, or was not recorded with the same reference as this channel. If
-        the new reference is the average of several electrodes, at least half of these electrodes,
-        and at least four, must be available; if it has fewer than four electrodes, all of them. The
-        reference ``"average"`` is the average of all EEG channels that were recorded with the same
-        reference as this channel.
+        The re-referenced channel, or None if re-referencing is impossible.
+
+        Re-referencing to electrodes is possible if the electrodes were recorded with the same
+        reference as this channel, and if enough of them are in the recording: all electrodes if the
+        new reference has fewer than four, otherwise at least half of them and at least four.
+
+        Re-referencing to ``"average"`` uses all EEG channels, except bipolar channels, that were
+        recorded with the same reference as this channel. It is possible if there are at least two.
 
     Examples
     --------
+    A1 and A2 are other names of M1 and M2. The recording does not contain Cz:
+
     >>> from braindecode_pars.windows.picking import Derivation
     >>> from braindecode_pars.recordings.as_trained import rereferenced
     >>> c3 = Derivation("C3", "C3")
@@ -225,13 +231,15 @@ def resampled(signal: np.ndarray, sfreq: float, old_sfreq: float) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (n_new,)
-        The resampled signal; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. As in MNE, two
-        values are rounded to whole samples, each by up to half a sample: the position of the first
-        sample, and the length of the padded signal. If ``n_new`` is ``n_times``, the signal is
+        The resampled signal; ``n_new`` is ``n_times * sfreq / old_sfreq``, rounded. Times have an
+        error of up to one sample: as in MNE, the position of the first sample and the length of the
+        padded signal are each rounded to whole samples. If ``n_new`` is ``n_times``, the signal is
         returned unchanged.
 
     Examples
     --------
+    A sine of 4 Hz, resampled from 256 Hz to 100 Hz:
+
     >>> import numpy as np
     >>> from braindecode_pars.recordings.as_trained import resampled
     >>> sine = np.sin(2 * np.pi * 4 * np.arange(256) / 256)
@@ -277,11 +285,11 @@ class FlatClippedDuration(NamedTuple):
     Attributes
     ----------
     flat : float
-        Total duration of segments of at least one second in which the signal is constant, except
-        for clipped segments.
+        Total duration of flat segments, in which the signal is constant for at least one second.
+        Clipped segments are not included.
     clipped : float
-        Total duration of segments of at least three samples in which the signal stays at the
-        maximum or minimum of the channel.
+        Total duration of clipped segments, in which the signal stays at the maximum or minimum of
+        the channel for at least three samples.
     """
 
     flat: float
@@ -310,6 +318,8 @@ def flat_clipped_durations(
 
     Examples
     --------
+    C3 is zero during the first three seconds, and C4 is clipped at 0.5 and -0.5:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.as_trained import flat_clipped_durations
@@ -348,19 +358,27 @@ def flat_clipped_durations(
 
 
 def flat_clipped_channels(raw: mne.io.BaseRaw, names: Iterable[str]) -> list[str]:
-    """Return the channels that are flat or clipped for more than a quarter of the recording."""
+    """Return the channels that are flat or clipped for more than a quarter of the recording.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous, unprocessed recording.
+    names : iterable of str
+        Channels to check.
+    """
     durations = flat_clipped_durations(raw, names).items()
     return [name for name, d in durations if d.flat + d.clipped > raw.duration / 4]
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A recording with its signals preprocessed for a model.
+    """Recording whose signals were preprocessed for a model.
 
     Attributes
     ----------
     raw : Raw
-        The recording as it was passed; it is not changed.
+        The unprocessed recording.
     name : str
         Name of the recording.
     missing : list of str
@@ -399,7 +417,10 @@ class Prepared:
         return list(dict.fromkeys(used))
 
     def may_use(self, starts: np.ndarray, length: int) -> np.ndarray:
-        """Return a boolean array: whether each window contains no gap and no "BAD" annotation."""
+        """Return whether each window is free of gaps and "BAD" annotations, as a boolean array.
+
+        The windows start at the samples ``starts`` of the signals, and contain ``length`` samples.
+        """
         is_usable = np.zeros(len(starts), dtype=bool)
         for segment in marks.usable_segments(self.raw, set(self.channels)):
             first, stop = (round(i * self.sfreq / self.raw.info["sfreq"]) for i in segment)
@@ -448,7 +469,7 @@ def prepare_as_trained(
 
     Examples
     --------
-    T7 and T3 are two names of the same electrode:
+    T7 and T3 are two names of the same electrode. The recording contains no channel Oz:
 
     >>> import mne
     >>> import numpy as np

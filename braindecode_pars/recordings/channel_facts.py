@@ -43,8 +43,8 @@ class ChannelFacts(NamedTuple):
         Source from which the kind was determined. "header": label and unit in the header of the
         file. "table": BIDS table ``_channels.tsv``. "type": channel type and name in MNE.
     unit : str
-        Unit in the header of the file: "no unit" if it is empty there, and "no valid range" if the
-        physical or digital range is invalid. The empty string for file formats that MNE converts to
+        Unit in the header of the file; "no unit" if the header contains none, and "no valid range"
+        if the physical or digital range is invalid. Empty for file formats that MNE converts to
         volts.
     edges : tuple of (float | None)
         Lower and upper cutoff frequency of the amplifier in Hz. None for a frequency that is not in
@@ -74,8 +74,13 @@ Facts = Mapping[str, ChannelFacts]
 def other_signals(labels: Sequence[str], units: Sequence[str]) -> list[str]:
     """Return the labels of signals that are not EEG according to their label or unit.
 
-    If at least one label begins with "EEG", as required by EDF+ ("EEG Fp1"), signals whose labels
-    do not begin with "EEG" are not EEG.
+    If at least one label begins with "EEG", as required by EDF+ ("EEG Fp1"), all signals whose
+    labels do not begin with "EEG" are returned.
+
+    Parameters
+    ----------
+    labels, units : sequence of str
+        Label and unit of each signal in the header of the file.
     """
     are_named = any(label.upper().startswith("EEG") for label in labels)
     return [
@@ -101,7 +106,7 @@ def facts_in_header(signals: pd.DataFrame) -> dict[str, ChannelFacts]:
     Returns
     -------
     dict of str to ChannelFacts
-        Facts about each channel, by channel name.
+        Kind, unit and cutoff frequencies of each channel, by channel name.
     """
     others = other_signals(signals.index.tolist(), signals["unit"].tolist())
     units = signals["unit"].str.replace("\0", "\\0").replace("", "no unit")
@@ -116,6 +121,11 @@ def facts_in_header(signals: pd.DataFrame) -> dict[str, ChannelFacts]:
 
 def check_voltages(facts: Facts) -> None:
     """Check that all channels have a known unit of voltage.
+
+    Parameters
+    ----------
+    facts : mapping of str to ChannelFacts
+        Channels to check, by name.
 
     Raises
     ------
@@ -136,7 +146,19 @@ def _with_units(facts: Facts) -> list[str]:
 
 
 def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
-    """Change EEG channels without a known unit of voltage to kind "other", and report them.
+    """Change the kind of EEG channels without a known unit of voltage to "other".
+
+    These channels are reported as excluded signals, see :func:`~.cutting.record_excluded`.
+
+    Parameters
+    ----------
+    facts : mapping of str to ChannelFacts
+        All channels of a recording, by name.
+
+    Returns
+    -------
+    dict of str to ChannelFacts
+        The same channels, with the changed kinds.
 
     Raises
     ------
@@ -154,10 +176,15 @@ def without_unknown_units(facts: Facts) -> dict[str, ChannelFacts]:
 
 
 def facts_of(chs: Iterable[Mapping[str, Any]]) -> dict[str, ChannelFacts]:
-    """Derive the facts about each channel from MNE type and name; ``chs`` as in ``info["chs"]``.
+    """Return the ChannelFacts of each channel, by channel name.
+
+    The kind of a channel is derived from its MNE type and its name. ``chs`` contains channels as in
+    ``info["chs"]``.
 
     Examples
     --------
+    Both channels have the type "eeg", but the name ECG1 indicates another signal:
+
     >>> import mne
     >>> from braindecode_pars.recordings.channel_facts import facts_of
     >>> info = mne.create_info(["C3", "ECG1"], 100.0, "eeg")
@@ -187,10 +214,12 @@ def warn_of_other_names(chs: Iterable[Mapping[str, Any]]) -> None:
 
 
 def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
-    """Set the MNE types of channels whose kind is from a file header or a BIDS table, in place.
+    """Set the MNE types of the channels of a recording to their kinds in ``facts``, in place.
 
-    Channels that are not EEG get the type "misc". If no channel is EEG, they get the type "bio"
-    instead: if all channels were "misc", their types would be considered unknown.
+    Only channels whose kind was determined from a file header or a BIDS table are changed. Channels
+    of kind "other" get the type "misc". If all channels are of kind "other", they get the type
+    "bio" instead, because this package assumes that channel types were not set if all types are
+    "misc".
     """
     other = "misc" if any(f.is_brain for f in facts.values()) else "bio"
     decided = {name: f for name, f in facts.items() if f.source != "type"}
@@ -201,18 +230,27 @@ def set_types(raw: mne.io.BaseRaw, facts: Facts) -> mne.io.BaseRaw:
 def with_table(
     facts: Facts, bads: Sequence[str], table: Path
 ) -> tuple[dict[str, ChannelFacts], list[str]]:
-    """Update the facts about channels, and the list of bad channels, from a BIDS table.
+    """Update the kinds of channels, and the list of bad channels, from a BIDS table.
 
-    A channel that is EEG according to the table does not become EEG if it is not a voltage, or if
-    its name indicates another signal. Channels without a status in the table remain bad if they are
-    in ``bads``.
+    A channel that the table lists as EEG keeps its previous kind if it is not a voltage, or if its
+    name indicates another signal. If the table contains no status of a channel, this channel is bad
+    if it is in ``bads``.
+
+    Parameters
+    ----------
+    facts : mapping of str to ChannelFacts
+        All channels of the recording, by name.
+    bads : sequence of str
+        Channels that are already marked as bad.
+    table : Path
+        BIDS table ``_channels.tsv`` of the recording.
 
     Returns
     -------
     facts : dict of str to ChannelFacts
-        Updated facts about each channel, by channel name.
+        Facts about each channel, by channel name, with the updated kinds.
     bads : list of str
-        Updated names of bad channels.
+        Names of all bad channels.
 
     Raises
     ------

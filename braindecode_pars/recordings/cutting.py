@@ -111,6 +111,8 @@ def holds_a_window(duration: float, seconds: float) -> bool:
 
     Examples
     --------
+    A segment may be shorter than a window by 2 ms, but not by 100 ms:
+
     >>> from braindecode_pars.recordings.cutting import holds_a_window
     >>> holds_a_window(29.998, 30), holds_a_window(29.9, 30)
     (True, False)
@@ -153,6 +155,8 @@ def fixed_windows(
 
     Examples
     --------
+    75 seconds contain two complete windows of 30 seconds:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.cutting import fixed_windows
@@ -235,6 +239,8 @@ def event_windows(
 
     Examples
     --------
+    60 s of N2 and 20 s of N3 are cut into windows of 10 s. The annotation "none" has no target:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.cutting import event_windows
@@ -306,6 +312,11 @@ def name_classes(windows: W, classes: Sequence[str] | Mapping[str, int]) -> W:
 
 def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     """Split a recording into the segments between its gaps.
+
+    Parameters
+    ----------
+    raw : Raw
+        Continuous recording.
 
     Returns
     -------

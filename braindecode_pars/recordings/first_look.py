@@ -34,8 +34,9 @@ def shared_channels(
     missing. If most channels do not have names of the 10-05 system, as in caps with numbered
     electrodes, all EEG channels shared by the recordings are selected.
 
-    If at most a quarter of the recordings contain fewer than half of the usual channels (channels
-    of at least half of the recordings), these recordings are ignored in the selection.
+    A few recordings with a different montage do not reduce the selection. A channel is usual if at
+    least half of the recordings contain it. A recording with fewer than half of the usual channels
+    is ignored in the selection, unless more than a quarter of the recordings would be ignored.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def shared_channels(
         Selected channels, with the names and in the order of the first recording that is not
         ignored.
     are_all : bool
-        Whether the recordings contain no EEG channels other than the selected channels.
+        Whether every EEG channel of the recordings is selected.
 
     Raises
     ------
@@ -70,6 +71,8 @@ def shared_channels(
 
     Examples
     --------
+    The first two channels of each recording have the type EEG. T3 and T7 are the same electrode:
+
     >>> import mne
     >>> from braindecode_pars.recordings.first_look import shared_channels
     >>> ch_names = {"a.edf": ["C3-LE", "T3-LE", "A2-A1"], "b.edf": ["T7", "C3", "ECG"]}
@@ -111,9 +114,9 @@ def shared_channels(
     exclusions = _table_of_channels(table, channels["why"].where(~wanted, ""), shared, len(infos))
     if not shared.any():
         raise ValueError(
-            f"No EEG channel is shared by all recordings ({len(infos)}). Exclude the recordings "
-            "with different channels, or pass the channels to use (channels=, --channel); "
-            "recordings without these channels cannot be used."
+            f"No EEG channel is shared by all recordings (number of recordings: {len(infos)}). "
+            "Exclude recordings whose channels differ from most recordings, or pass the channels "
+            "to use (channels=, --channel); recordings without these channels cannot be used."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
             f"Channels of the recordings:{exclusions}"
         )
@@ -178,6 +181,8 @@ def line_noise_peaks(raw: mne.io.BaseRaw) -> dict[float, float]:
 
     Examples
     --------
+    A sine of 50 Hz in white noise; the power in decibels is rounded to tens:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.first_look import line_noise_peaks
@@ -217,7 +222,8 @@ def warn_of_line_frequency(
     mains : float
         Frequency of the notch filter in Hz.
     sfreq : float
-        New sampling rate in Hz. Line frequencies at or above its Nyquist frequency are ignored.
+        Sampling rate after preprocessing, in Hz. Line frequencies at or above its Nyquist frequency
+        are ignored.
 
     Examples
     --------

@@ -35,6 +35,16 @@ def recordings_below(root: Path) -> list[Path]:
     Folders of a BIDS dataset that may contain copies of recordings, such as ``derivatives``, are
     excluded.
 
+    Parameters
+    ----------
+    root : Path
+        Folder to search.
+
+    Returns
+    -------
+    list of Path
+        Paths of the recordings, sorted.
+
     Raises
     ------
     FileNotFoundError
@@ -45,10 +55,12 @@ def recordings_below(root: Path) -> list[Path]:
     Warns
     -----
     UserWarning
-        If the folder contains files that are not read: files named like a recording, such as epochs
-        or unsupported formats; files as large as a recording (at least the median size of the
-        recordings, or at least one megabyte); or BIDS tables whose names match no recording. If a
-        header file refers to signal files with a different name.
+        If the folder contains files that probably belong to the dataset, but are not read. These
+        are files with the extension of an EEG format, if they contain epochs, for example, or if
+        the format is not supported; large files (at least the median size of the recordings, or at
+        least one megabyte); and BIDS tables whose names match no recording.
+
+        If a header file refers to signal files with a different name.
     """
     if not root.is_dir():
         raise FileNotFoundError(f"{root} is not a folder. Pass the folder of the recordings.")
@@ -120,8 +132,15 @@ def _tables_and_labels(recording: Path) -> list[Path]:
 def files_beside(recording: Path) -> list[Path]:
     """List a recording and all files that belong to it: signals, BIDS tables and labels.
 
+    Returns
+    -------
+    list of Path
+        The recording and its files, sorted by path.
+
     Examples
     --------
+    ``a.csv_bi`` contains the labels of ``a.edf``. ``ab.edf`` is another recording:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.folders import files_beside

@@ -48,13 +48,13 @@ Labels: TypeAlias = (
 
 @dataclass(frozen=True)
 class LabeledFile(loading.Recording):
-    """Recording whose labels, and subject if available, are from a table or from its path.
+    """Recording with its labels, which were read from a table or from its path.
 
     ``segments`` contains one row per labeled segment of the recording, with the columns ``onset``
     and ``duration`` in seconds, and ``label``. If the onset is NaN, the label applies to the whole
-    recording. If the duration is 0, the label applies to one window. ``segments`` is None if the
-    labels are in the annotations of the recording, and empty if a table contains only empty labels
-    for the recording.
+    recording. If the duration is 0, the label applies to one window. If the labels have not been
+    read yet, because they are in the annotations of the recording, ``segments`` is None. If a table
+    contains only empty labels for the recording, ``segments`` has no rows.
     """
 
     segments: pd.DataFrame | None = None
@@ -91,8 +91,9 @@ def labels_of_files(
     Returns
     -------
     list of LabeledFile
-        Recordings that have a row in the table, or whose path matches ``labels_from``, sorted by
-        path. If the labels are in annotations, all recordings, with None as ``segments``.
+        The labeled recordings, sorted by path: recordings that have a row in the table, or whose
+        path matches ``labels_from``. If the labels are in annotations, all recordings are returned,
+        and ``segments`` is None.
 
     Raises
     ------
@@ -104,6 +105,8 @@ def labels_of_files(
 
     Examples
     --------
+    A table with one row per file:
+
     >>> from pathlib import Path
     >>> import pandas as pd
     >>> from braindecode_pars.recordings.label_files import labels_of_files
@@ -114,10 +117,11 @@ def labels_of_files(
     """
     is_table = isinstance(labels, (str, Path, pd.DataFrame))
     if (column != "label" and not is_table) or (labels_from and labels is not None):
+        source = "a DataFrame" if isinstance(labels, pd.DataFrame) else repr(labels)
         raise ValueError(
-            f"Pass only one source of labels, got labels={labels!r} (--labels), label_column="
-            f"{column!r} (--label-column) and labels_from={labels_from!r} (--labels-from). Pass "
-            "label_column only if labels is a table."
+            f"Labels can be read from only one source, got labels={source} (--labels), "
+            f"label_column={column!r} (--label-column) and labels_from={labels_from!r} "
+            "(--labels-from). Pass labels or labels_from. label_column requires a table as labels."
         )
     if labels_from is not None:
         return labels_in_paths(labels_from, root, files)
@@ -159,9 +163,11 @@ def classes_and_targets(
     Parameters
     ----------
     labels : list | dict | str | path | DataFrame | None
-        Source of the labels. A string, path or DataFrame means that the labels are in a table or in
-        file names. A list or dict contains the descriptions of the annotations to use. If None,
-        suitable annotations are selected by their durations.
+        Source of the labels. If it is a DataFrame or path, the labels are in a table. If it is a
+        string, it is the path of a table or, if the labels are in file names, the regular
+        expression ``labels_from``. If it is a list or dict, the labels are the annotations whose
+        descriptions it contains. If None, the labels are all annotations that are at least as long
+        as a window or, if there are none, all annotations without a duration.
     classes : list of str | mapping of str to str | None
         Labels to use, or the class of each label, as in :func:`classes_of_labels`.
     durations : mapping of str to list of float
@@ -187,6 +193,8 @@ def classes_and_targets(
 
     Examples
     --------
+    The labels are annotations. With the dict, they are mapped to class names or to targets:
+
     >>> from braindecode_pars.recordings.label_files import classes_and_targets
     >>> classes_and_targets({"Sleep stage W": "W"}, None, {"Sleep stage W": [30.0]})
     ({'Sleep stage W': 'W'}, {'W': 0}, 30.0)
@@ -214,7 +222,8 @@ def classes_and_targets(
     if reserved := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
         raise ValueError(
             f"A class must not be named {reserved[0]!r}, because MNE marks bad segments and gaps "
-            f"with such names. Pass another class name, for example {{{reserved[0]!r}: 'poor'}}."
+            "with such names. Map its label to another name (--class LABEL=NAME): pass the dict "
+            "{label: name} as labels if the labels are in annotations, otherwise as classes."
         )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
     log.info("Classes, in the order of the targets 0, 1, ...: %s.", ", ".join(targets))
@@ -245,8 +254,8 @@ def _check_ordered(name: str, labels: Any) -> None:
     """Check that labels are in a list or a dict. The order of a set would not be reproducible."""
     if isinstance(labels, (str, set, frozenset)) or not isinstance(labels, Iterable):
         raise TypeError(
-            f"{name} must be a list in the order of the targets 0, 1, ..., or a dict, got "
-            f"{labels!r}."
+            f"{name} must be a list of labels in the order of the targets 0, 1, ..., or a dict "
+            f"that maps labels to classes, got {labels!r}."
         )
 
 
@@ -278,6 +287,8 @@ def classes_of_labels(
 
     Examples
     --------
+    Without ``classes``, numbers are sorted by value. With ``classes``, the order is preserved:
+
     >>> from braindecode_pars.recordings.label_files import classes_of_labels
     >>> classes_of_labels({"10", "2"}, None)
     {'2': '2', '10': '10'}
@@ -298,16 +309,30 @@ def classes_of_labels(
         raise ValueError(
             f"classes must contain at least one label, and only labels that occur in the data "
             f"({', '.join(map(repr, labels))}), got {', '.join(map(repr, absent)) or 'no label'}. "
-            "Correct classes."
+            "Correct the labels in classes."
         )
     return chosen
 
 
 def files_named(table: pd.DataFrame, files: Iterable[Path], where: str) -> list[Path | None]:
-    """Return the recording of each row of a table with a column "file"; None if it does not exist.
+    """Find the recording of each row of a table by the file name in the column "file".
 
     The column contains file names, or the last parts of paths, such as "P01/rest.edf". The file
     extension may be omitted.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table with the column "file".
+    files : iterable of Path
+        All recordings.
+    where : str
+        Name of the table in error messages.
+
+    Returns
+    -------
+    list of (Path | None)
+        Recording of each row. None if no recording matches the entry of the row.
 
     Raises
     ------
@@ -446,10 +471,12 @@ def labels_in_paths(pattern: str, root: Path, files: Sequence[Path]) -> list[Lab
 def annotations_of(
     file: Path, raw: mne.io.BaseRaw | None = None, segments: pd.DataFrame | None = None
 ) -> mne.Annotations:
-    """Return the labels of a recording as annotations, from its label file or its annotations.
+    """Return the labels of one recording as annotations.
 
-    The first label file in ``LABEL_SOURCES`` that exists is read. If there is none, the annotations
-    in the recording are returned. Onsets are in seconds relative to the first sample.
+    The labels are ``segments``, if this argument is passed together with ``raw``. Otherwise, they
+    are read from the first label file in ``LABEL_SOURCES`` that exists (BIDS events or hypnogram).
+    If there is no label file, the annotations in the recording are returned. Onsets are in seconds
+    relative to the first sample.
 
     Parameters
     ----------
@@ -458,8 +485,8 @@ def annotations_of(
     raw : Raw | None
         The opened recording. If None, the header of ``file`` is read if necessary.
     segments : DataFrame | None
-        Labels of this recording from a table or its path, see :class:`LabeledFile`. If both
-        ``segments`` and ``raw`` are passed, only these labels are returned.
+        Labels of this recording, read from a table or from the path of the recording, see
+        :class:`LabeledFile`. Ignored if ``raw`` is None.
 
     Raises
     ------
@@ -497,7 +524,15 @@ def find_events(recording: Path) -> Path | None:
 
 
 def read_events(table: Path, open_recording: Opener) -> mne.Annotations:
-    """Return the events of a BIDS table as annotations, from the column ``trial_type``."""
+    """Return the events of a BIDS table as annotations, from the column ``trial_type``.
+
+    Parameters
+    ----------
+    table : Path
+        BIDS table ``_events.tsv``.
+    open_recording : callable
+        Not used. All readers in ``LABEL_SOURCES`` have this argument.
+    """
     return side_tables.events_in(table)
 
 
@@ -519,6 +554,13 @@ def read_hypnogram(hypnogram: Path, open_recording: Opener) -> mne.Annotations:
     changed for privacy, or are the date of the next morning. Therefore, if the hypnogram would
     begin after the end of the recording, or more than 12 hours before its start, the dates are
     ignored and only the times of day are compared.
+
+    Parameters
+    ----------
+    hypnogram : Path
+        Hypnogram file of Sleep-EDF.
+    open_recording : callable
+        Function without arguments that returns the recording as a Raw object.
     """
     raw, stages = open_recording(), readers.annotations_in(hypnogram)
     start, stages_start = raw.info["meas_date"], readers.date_of(hypnogram)
@@ -548,10 +590,15 @@ LABEL_SOURCES = (
 
 
 def durations_in(files: Iterable[LabeledFile]) -> dict[str, list[float]]:
-    """Return the durations in seconds of all annotations or segments with each label.
+    """Collect the durations of each label in all recordings, in seconds.
 
     If a label applies to the whole recording, its duration is 0. Gaps, and annotations that begin
     with "BAD" or "EDGE", are excluded.
+
+    Parameters
+    ----------
+    files : iterable of LabeledFile
+        Recordings with their labels. If the labels are in annotations, the recordings are opened.
 
     Returns
     -------
@@ -600,6 +647,11 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
     seconds : float
         Length of a window in seconds.
 
+    Returns
+    -------
+    list of str
+        Descriptions of the annotations.
+
     Raises
     ------
     ValueError
@@ -611,8 +663,9 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
         raise ValueError(
             "The recordings contain no annotations that can be used as labels. Such annotations "
             f"must last at least {seconds:g} s (one window), or have no duration. Add annotations, "
-            "or pass a table as labels (--labels). To pretrain on recordings without labels, use "
-            "the commands braindecode-pars store FOLDER STORE and braindecode-pars pretrain."
+            "or pass a table as labels (--labels). To pretrain without labels, run "
+            '"braindecode-pars store FOLDER STORE", which creates the new folder STORE, and then '
+            '"braindecode-pars pretrain STORE --out RUN".'
         )
     return sorted(long or instant)
 
@@ -620,14 +673,14 @@ def labels_in_annotations(durations: Mapping[str, Sequence[float]], seconds: flo
 def labels_within(
     annot: mne.Annotations, classes: Mapping[str, str], raw: mne.io.BaseRaw, seconds: float
 ) -> mne.Annotations:
-    """Return the annotations that are labels, with the class names as descriptions.
+    """Select the annotations that are labels, and replace their descriptions with class names.
 
-    Labels from which windows are lost are reported with :func:`~.cutting.record_excluded`: labels
-    that are partly or completely outside the recording, labels that are shorter than a window, and
-    labels that overlap another label of the same class. Only the overlapping labels are removed by
-    this function; from all other labels, :func:`~.cutting.event_windows` later creates only
-    complete windows within the recording. Labels of different classes must not overlap, except that
-    labels without a duration may overlap each other.
+    A label that overlaps an earlier label of the same class is removed. Labels of different classes
+    must not overlap, except that labels without a duration may overlap each other. Labels that are
+    partly or completely outside the recording, or shorter than a window, are returned;
+    :func:`~.cutting.event_windows` later creates only complete windows within the recording. For
+    each of these reasons, the number of labels that lose windows is reported with
+    :func:`~.cutting.record_excluded`.
 
     Parameters
     ----------
@@ -640,6 +693,12 @@ def labels_within(
     seconds : float
         Length of a window in seconds. A label without a duration lasts for one window.
 
+    Returns
+    -------
+    Annotations
+        The labels, with class names as descriptions. A label without a duration has the duration of
+        a window.
+
     Raises
     ------
     ValueError
@@ -648,11 +707,13 @@ def labels_within(
     Warns
     -----
     UserWarning
-        If windows have the default length, and two consecutive labels without a duration have
-        different classes and are less than half a window apart.
+        If two consecutive labels without a duration have different classes and are less than half a
+        window apart. This is only checked for windows of the default length, 30 s.
 
     Examples
     --------
+    The second label has no duration, so it lasts for one window of 10 s:
+
     >>> import mne
     >>> import numpy as np
     >>> from braindecode_pars.recordings.label_files import labels_within

@@ -59,7 +59,7 @@ class Recording:
         return in_corpus(self.description.get("corpus"), self.subject)
 
     def described(self, **entries: Any) -> Self:
-        """Return the recording with further entries in the description."""
+        """Return a copy of the recording with additional entries in the description."""
         return replace(self, description={**self.description, **entries})
 
 
@@ -102,7 +102,7 @@ def find_recordings(
     PermissionError
         If a folder cannot be listed.
     ValueError
-        If two recordings have the same file name.
+        If two recordings of a subject have the same file name.
 
     Examples
     --------
@@ -118,21 +118,22 @@ def find_recordings(
     """
     folder = Path(path).expanduser()
     patterns = [re.compile(f"/(?:{layout})$") for layout in layouts]
-    recordings: dict[str, Recording] = {}
+    recordings: dict[tuple[str, str], Recording] = {}
     for file in search.list_files(folder):
         # Layouts may contain folders of the corpus, and ``path`` may be one of these folders.
         absolute_path = file.absolute().as_posix()
         match = next(filter(None, (p.search(absolute_path) for p in patterns)), None)
         if match is None:
             continue
-        if first := recordings.get(file.name):
+        if first := recordings.get((match["subject"], file.name)):
             raise ValueError(
-                f"{path} contains two recordings named {file.name}: {first.file} and {file}. "
-                "Remove one of them, or pass a folder that contains only one of them."
+                f"{path} contains two recordings named {file.name} of the same subject: "
+                f"{first.file} and {file}. Remove one of them, or pass a folder that contains only "
+                "one of them."
             )
         entries = {"subject": match["subject"], "corpus": corpus, **match.groupdict()}
         numbers = {name: function(entries[name]) for name, function in (convert or {}).items()}
-        recordings[file.name] = Recording(file, entries | numbers)
+        recordings[match["subject"], file.name] = Recording(file, entries | numbers)
     if not recordings:
         raise FileNotFoundError(
             f"{folder} contains no recording of {corpus}. Pass a folder that contains files such "
@@ -193,9 +194,9 @@ def choose_subjects(
     known = {*all_subjects, *(recording.corpus_subject for recording in recordings)}
     absent = [subject for subject in subjects if subject not in known]
     if absent or not subjects:
+        problem = f"{where} contains no recording of these subjects: {', '.join(map(str, absent))}"
         raise FileNotFoundError(
-            f"{where} contains no recording of these requested subjects: "
-            f"{', '.join(map(str, absent)) or '(empty list)'}. Request only available subjects: "
+            f"{problem if absent else 'subjects must not be empty'}. Pass only available subjects: "
             f"{checks.format_list(list(map(str, all_subjects))) or 'none'}."
         )
     wanted = set(subjects)
@@ -234,13 +235,13 @@ def read_corpus(
         empty if the targets have no names. See
         :func:`~braindecode_pars.recordings.cutting.name_classes`.
     expected : collection of str | None
-        Classes that must have at least one window. If a collection is passed, even an empty one,
-        every subject must have at least one window, too. Pass a collection for datasets whose
-        labels or window length are chosen by the user. If None, classes and subjects without
+        Classes that must have at least one window. If this is not None, every subject must also
+        have at least one window, even if the collection is empty. Pass a collection for datasets
+        whose labels or window length are chosen by the user. If None, classes and subjects without
         windows are accepted, as in a corpus that contains short recordings.
     left_out : mapping of Path to str | None
-        Files that were excluded before this function was called, and the reason for each. They are
-        not read, but listed in the table of excluded items.
+        Files that were excluded before this function was called, and the reason for each. These
+        files are not read, but are listed in the table of excluded items.
     n_jobs : int
         Number of processes, as in joblib.
     on_error : "raise" | "warn"
@@ -348,8 +349,8 @@ def read_corpus(
     if not datasets or (missing and on_error == "raise"):
         raise ValueError(
             f"{text}\nCorrect the labels, use shorter windows, or select other subjects or "
-            "classes. If windows of other subjects or classes remain, you can continue with only "
-            "these: pass on_error='warn' (--on-error warn)."
+            "classes. If any windows remain, you can continue without the subjects and classes "
+            "listed above: pass on_error='warn' (--on-error warn)."
         )
     if messages or (expected is not None and not all(row.is_requested for _, row in rows)):
         checks.warn_user(text)
@@ -396,7 +397,13 @@ def _table_of_excluded_items(
 
 
 def table_text(cells: Sequence[tuple[str, str, str]]) -> str:
-    """Format the rows of a table as indented lines, with at most twelve lines."""
+    """Format the rows of a table as indented lines; only the first twelve rows are shown.
+
+    Parameters
+    ----------
+    cells : sequence of (str, str, str)
+        The three cells of each row.
+    """
     shown = cells[:_MAX_LINES]
     first, second = (max((len(cell[i]) for cell in shown), default=0) for i in (0, 1))
     lines = [f"{a:{first}}  {b:{second}}  {c}" for a, b, c in shown]
@@ -489,6 +496,15 @@ def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str,
     """Return the value of each subject in a column of a table; empty cells are ignored.
 
     The keys are subjects as converted by :func:`subject_key`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Table with the column ``participant_id`` or ``subject``, and one or more rows per subject.
+    column : str
+        Column that contains the values.
+    where : str
+        Name of the table in error messages.
     """
     name = "participant_id" if "participant_id" in table else "subject"
     tables.check_table(table, where, (name, column))
@@ -498,6 +514,13 @@ def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str,
 
 def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
     """Convert pairs of subject and value to a dict; subjects are converted by :func:`subject_key`.
+
+    Parameters
+    ----------
+    pairs : iterable of (subject, str)
+        Subjects and their values. A subject may occur several times with the same value.
+    where : str
+        Name of the source of the values in error messages.
 
     Raises
     ------

@@ -74,6 +74,13 @@ def pick_electrodes(raw: mne.io.BaseRaw, wanted: Sequence[str]) -> mne.io.BaseRa
 def find_electrodes(wanted: Sequence[str], ch_names: Sequence[str]) -> list[str]:
     """Return the channel of each electrode, in the order of ``wanted``.
 
+    Parameters
+    ----------
+    wanted : sequence of str
+        Electrode names, in upper or lower case.
+    ch_names : sequence of str
+        Channels of the recording.
+
     Raises
     ------
     ValueError

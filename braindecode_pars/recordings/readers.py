@@ -30,7 +30,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     "EEG Fp1" or "ECG", and from the unit: a signal in percent is not EEG. A signal whose label does
     not indicate a type is assumed to be EEG, unless the labels of other signals begin with "EEG".
     Signals that are not EEG get the channel type "misc". If the recording contains no EEG, they get
-    the type "bio" instead: if all channels were "misc", their types would be considered unknown.
+    the type "bio" instead, because this package assumes that channel types were not set if all
+    types are "misc".
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
         Path of a file with the extension ``.edf``, ``.bdf`` or ``.hea``, or with an extension that
         :func:`mne.io.read_raw` supports, such as ``.fif``.
     preload : bool
-        Whether to read the signals. If False, the signals of a WFDB record are zeros.
+        Whether to read the signals. If False, they are read from the file on access, except for
+        WFDB records, whose signals are then zeros.
 
     Returns
     -------
@@ -48,8 +50,8 @@ def read_recording(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
     Raises
     ------
     ValueError
-        If the file is missing, damaged or truncated. If no EEG signal of an EDF, BDF or WFDB file
-        has a known unit of voltage.
+        If the file is missing, damaged or truncated. If the file is an EDF, BDF or WFDB file, and
+        none of its EEG signals has a known unit of voltage.
 
     Examples
     --------
@@ -84,7 +86,7 @@ def _read(file: Path, *, preload: bool) -> tuple[mne.io.BaseRaw, channel_facts.F
     if search.is_later_part(file):
         raise ValueError(
             "the file is a later part of a recording that was split into several files. Pass the "
-            "first file under its original name. MNE reads the later parts together with it."
+            "first file instead; MNE then reads all parts, if none of the files was renamed."
         )
     return raw, channel_facts.facts_of(raw.info["chs"])
 
@@ -114,6 +116,8 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
 
     Examples
     --------
+    The file contains only a part of a header:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> from braindecode_pars.recordings.readers import read_edf
@@ -171,6 +175,11 @@ def annotations_in(file: Path) -> mne.Annotations:
 
     MNE removes or shortens annotations outside the recording when it reads the signals.
 
+    Returns
+    -------
+    Annotations
+        All annotations of the file.
+
     Raises
     ------
     ValueError
@@ -206,7 +215,7 @@ _RESOLUTION = 1e-3
 
 
 def edf_signals(file: Path) -> tuple[pd.DataFrame, bool]:
-    """Read the header of an EDF or BDF file: properties of each signal, and whether it has gaps.
+    """Read the properties of signals from an EDF or BDF header, and check the file for gaps.
 
     Parameters
     ----------
@@ -325,6 +334,8 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
 
     Examples
     --------
+    The signal ``flow`` has no unit of voltage (NU: no unit), so it is not read:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
@@ -469,6 +480,8 @@ def read_with_tables(file: Path, *, preload: bool = True) -> mne.io.BaseRaw:
 
     Examples
     --------
+    The BIDS table marks C4 as bad:
+
     >>> import tempfile
     >>> from pathlib import Path
     >>> import mne
@@ -502,13 +515,13 @@ def _read_tables(
 
 
 def open_recording(raw: Any) -> tuple[mne.io.BaseRaw, str]:
-    """Open a recording from a Raw object or a file, with its BIDS tables, and return its name.
+    """Return a recording, which is passed as a Raw object or as a file, and its name.
 
     Parameters
     ----------
     raw : Raw | path
-        Continuous recording, or a file to read. A Raw is returned unchanged; its BIDS tables are
-        not applied.
+        Continuous recording, or a file to read. A file is read with its BIDS tables, as in
+        :func:`read_with_tables`. A Raw is returned unchanged; its BIDS tables are not applied.
 
     Returns
     -------

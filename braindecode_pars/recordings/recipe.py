@@ -76,8 +76,8 @@ class Recipe:
 
     Examples
     --------
-    For pretraining, subject 2 is excluded, and so is subject 100 of the test split. Subject 3 has
-    no recording:
+    The list for pretraining excludes subject 2, as requested, and subject 100, because it is in the
+    test split. Subject 3 has no recording. The list of labeled recordings contains all subjects:
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -153,10 +153,10 @@ class Recipe:
         TypeError
             If a setting is unknown, or if ``exclude`` is a path instead of a list.
         ValueError
-            If a recording is damaged, or a channel or labels are missing (the message contains the
-            file name). If a setting is invalid. If the labels of a requested subject are not
-            published. If all subjects are excluded. If ``exclude`` contains a folder, but the
-            corpus shares no subjects with other corpora.
+            If ``on_error`` is "raise", and a recording is damaged, or a channel or labels are
+            missing; the message contains the file name. If a setting is invalid. If the labels of a
+            requested subject are not published. If all subjects are excluded. If ``exclude``
+            contains a folder, but the corpus shares no subjects with other corpora.
 
         Warns
         -----
@@ -183,7 +183,7 @@ class Recipe:
             warn_user(self.overlap)
         elif exclude and verbose:
             counts = count_subjects(excluded), count_subjects(recordings), count_subjects(included)
-            log.info("Excluded from %s: %s of %s. Remaining: %s.", self.card["name"], *counts)
+            log.info("Excluded from %s: %s. Total: %s. Remaining: %s.", self.card["name"], *counts)
         if not included:
             raise ValueError(
                 f"No recordings remain, because exclude contains all subjects: "
@@ -314,9 +314,8 @@ class Recipe:
         """
         if self.cut is None:
             raise ValueError(
-                f"{self.card['name']} has no labels: its recipe does not define the function "
-                "cut(). To pretrain on this corpus, store it without labels: braindecode-pars "
-                f"store --recipe {self.name}=FOLDER STORE."
+                f"{self.card['name']} has no labels. To pretrain on this corpus, store it without "
+                f"labels: braindecode-pars store --recipe {self.name}=FOLDER STORE."
             )
         finding, cutting = self._divided(self.cut, settings)
         recordings = choose_subjects(self.recordings(path, **finding), subjects, path)
@@ -452,7 +451,7 @@ class ContinuousCorpus:
 
     @property
     def excluded_subjects(self) -> list:
-        """Subjects of validation, test and excluded recordings, with one entry per recording."""
+        """Subjects of the recordings in ``held_out`` and ``excluded``, one entry per recording."""
         return [recording.corpus_subject for recording in (*self.held_out, *self.excluded)]
 
     @property
@@ -473,6 +472,13 @@ def folders_and_lists(
 ) -> tuple[list[str | PathLike], list[list]]:
     """Separate the entries of ``exclude`` into folders of other corpora and lists of subjects.
 
+    Returns
+    -------
+    folders : list of path
+        The folders in ``exclude``.
+    lists : list of list
+        The lists of subjects in ``exclude``.
+
     Raises
     ------
     TypeError
@@ -480,8 +486,8 @@ def folders_and_lists(
     """
     if isinstance(exclude, str | PathLike):
         raise TypeError(
-            "exclude must be a list of folders and lists of subjects, got the path "
-            f"{str(exclude)!r}. Pass [{str(exclude)!r}] instead."
+            "exclude must be a list, in which each item is a folder or a list of subjects, got the "
+            f"path {str(exclude)!r}. Pass [{str(exclude)!r}] instead."
         )
     folders = [item for item in exclude if isinstance(item, str | PathLike)]
     return folders, [list(item) for item in exclude if not isinstance(item, str | PathLike)]
@@ -490,7 +496,7 @@ def folders_and_lists(
 def separate_subjects(
     recordings: Sequence[Recording], subjects: Iterable
 ) -> tuple[list[Recording], list[Recording]]:
-    """Return two lists: recordings of subjects not in ``subjects``, and all other recordings."""
+    """Return two lists: recordings of subjects not in ``subjects``, and of ``subjects``."""
     keys = SubjectKeys(subjects)
     included = [recording for recording in recordings if recording.corpus_subject not in keys]
     return included, [recording for recording in recordings if recording.corpus_subject in keys]
@@ -506,11 +512,10 @@ def count_subjects(recordings: Sequence[Recording]) -> str:
 
 
 def without_left_out(corpora: Sequence[ContinuousCorpus]) -> list[ContinuousCorpus]:
-    """Exclude a subject that is excluded from one corpus from all other corpora of the store.
+    """Apply the exclusions of each corpus of a store to all corpora of the store.
 
-    For example, the test subjects of TUAB are excluded from TUAB. TUEG also contains recordings of
-    these subjects, which would otherwise be used for pretraining. The number of excluded recordings
-    is logged.
+    For example, TUAB excludes its test subjects. TUEG also contains recordings of these subjects,
+    which would otherwise be used for pretraining. The number of excluded recordings is logged.
 
     Parameters
     ----------

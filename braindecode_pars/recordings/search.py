@@ -55,6 +55,11 @@ def list_files(root: Path) -> list[Path]:
     root : Path
         Folder to search, at any depth.
 
+    Returns
+    -------
+    list of Path
+        Paths of the files.
+
     Raises
     ------
     PermissionError
@@ -133,7 +138,10 @@ _POINTERS = (b"version https://git-lfs", b"annex/objects/")
 
 
 def why_unreadable(file: Path) -> str | None:
-    """Return the reason why a file cannot be read; None if it can be read."""
+    """Return why a file cannot be opened: missing, not downloaded, or not a file. Otherwise None.
+
+    The signal files of a header file are checked as well. Damaged files are not detected.
+    """
     if not os.path.lexists(file):
         return "the file does not exist."
     is_pointer = not file.exists()  # a broken link, as in git-annex
@@ -202,6 +210,11 @@ def _referenced_files(header: Path, *version: int) -> list[Path]:
 def check_signal_files(recordings: Iterable[Path]) -> None:
     """Check that each signal or marker file belongs to one header file, with the same name.
 
+    Parameters
+    ----------
+    recordings : iterable of Path
+        Recordings. Formats without a header file are ignored.
+
     Raises
     ------
     ValueError
@@ -269,6 +282,13 @@ _WHERE_TO_PASS = (
 
 def compile_pattern(argument: str, pattern: str) -> re.Pattern:
     """Compile a regular expression that the user passed as an argument.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument in error messages.
+    pattern : str
+        Regular expression.
 
     Raises
     ------
@@ -341,8 +361,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
 
     If the layout of the folders is unknown, the subject is guessed: it is the name of the top-level
     folder, or the file name if there is no folder. Such a guess is wrong if the top-level folders
-    do not correspond to subjects, or if each name is only one of several recordings of a subject.
-    For a known layout, such as BIDS, the only check is that no BIDS subject is in two datasets.
+    do not correspond to subjects, or if several file names belong to one subject. For a known
+    layout, such as BIDS, the only check is that no BIDS subject is in two datasets.
 
     Parameters
     ----------
@@ -362,6 +382,8 @@ def check_guessed_subjects(root: PurePath, paths: Iterable[PurePath]) -> None:
 
     Examples
     --------
+    One recording in a folder with the name of the subject raises no error:
+
     >>> from pathlib import PurePath
     >>> from braindecode_pars.recordings.search import check_guessed_subjects
     >>> check_guessed_subjects(PurePath("data"), [PurePath("anna/night1.edf")])

@@ -40,11 +40,24 @@ def table_beside(recording: Path, suffix: str) -> Path | None:
     in the name of the recording. The nearest folder with such a table takes precedence; within a
     folder, the table with the most entities.
 
+    Parameters
+    ----------
+    recording : Path
+        The recording.
+    suffix : str
+        Kind of the table, such as "events" or "channels".
+
+    Returns
+    -------
+    Path | None
+        Path of the table. None if there is none.
+
     Raises
     ------
     ValueError
-        If a folder contains two matching tables with the same number of entities, or no matching
-        table but one whose entities are spelled differently, such as run-01 instead of run-1.
+        If a folder contains two matching tables with the same number of entities. If a folder
+        contains no matching table, but a table whose entities are spelled differently, such as
+        run-01 instead of run-1.
     """
     stem = re.sub(r"_(i?eeg|meg)$", "", subjects.without_ending(recording.name))
     table = recording.with_name(f"{stem}_{suffix}.tsv")
@@ -152,6 +165,13 @@ def read_table(file: str | Path, folder: Path) -> pd.DataFrame:
 def with_plain_columns(table: pd.DataFrame, where: Any) -> pd.DataFrame:
     """Return a table with column names in lower case, and without empty columns that have no name.
 
+    Parameters
+    ----------
+    table : DataFrame
+        Table as read or as passed by the user.
+    where : Any
+        Name of the table in error messages.
+
     Raises
     ------
     ValueError
@@ -211,7 +231,8 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
             f"{where} has columns that appear to contain times, but are not read: "
             f"{checks.format_list([*map(repr, further)])}. Times are only read from the columns "
             "'onset' and 'duration': the onset in seconds relative to the first sample, and the "
-            "duration in seconds. Rename or remove all other columns with times."
+            "duration in seconds. If the columns contain these times, rename them to 'onset' and "
+            "'duration'; otherwise, remove the columns."
         )
     numbers = texts.apply(pd.to_numeric, errors="coerce").astype(float)
     is_invalid = (texts != "") & ~np.isfinite(numbers)
@@ -228,10 +249,19 @@ def times_in(table: pd.DataFrame, where: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def events_in(table: Path, *, marks_only: bool = False) -> mne.Annotations:
-    """Read the events of a BIDS table as annotations.
+    """Read the events of a BIDS table as annotations, described by the column ``trial_type``.
 
-    If ``marks_only`` is True, only gaps and bad segments are returned. Onsets are in seconds
-    relative to the first sample.
+    Parameters
+    ----------
+    table : Path
+        BIDS table ``_events.tsv``.
+    marks_only : bool
+        Whether to return only gaps and bad segments. If False, all events are returned.
+
+    Returns
+    -------
+    Annotations
+        Annotations with onsets in seconds relative to the first sample.
     """
     events = read_table(table, table.parent)
     if marks_only and "onset" not in events:

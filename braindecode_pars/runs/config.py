@@ -29,7 +29,7 @@ _RULES = {
     **dict.fromkeys(("steps_per_epoch", "micro_batch_size"), checks.optional(checks.integer(1))),
     "task": checks.instance("the name of a pretext task", str),
     "device": checks.choice("auto", "cpu", "cuda", "mps"),
-    "encoder": checks.optional(checks.instance("a folder or the id of a model", str)),
+    "encoder": checks.optional(checks.instance("the folder or the name of an encoder", str)),
     "drop_prob": checks.proportion(),
     # Same names as in encoder.TOKENIZERS, which is not imported because the import takes seconds.
     "tokenizer": checks.choice("linear", "spectral"),
@@ -57,28 +57,31 @@ class RunConfig(settings.PretrainingSettings):
     task, task_params, max_steps, minutes, sham, lr, weight_decay, warmup, precision, compile
         See :class:`~braindecode_pars.pretraining.PretrainingSettings`. ``task`` is the name of a
         pretext task in ``PRETEXT_TASKS``, or a task class in a Python file, such as
-        ``"my_task.py:Slope"``; the attribute then contains the name of this task.
+        ``"my_task.py:Slope"``. If a class is passed, the attribute contains the name of its task,
+        without the file.
     epochs : int | None
-        Number of epochs of the run. The learning rate increases linearly (warm-up), and then
-        decays to zero as a cosine, over exactly this number of epochs. If None, the number of
-        epochs depends on the data: a tenth of the subjects of the store (at least one) is held out,
-        and the run continues as long as the loss on these subjects decreases. See
-        :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
+        Number of epochs of the run. The learning rate increases linearly (warm-up), and then decays
+        to zero as a cosine, over exactly this number of epochs. If None, the number of epochs
+        depends on the data: a tenth of the subjects of the store (at least one) is held out, and
+        the run continues as long as the loss on these subjects decreases. If the store has fewer
+        than three subjects, or a subject is unknown, the loss on different crops of the training
+        recordings is used instead. See :class:`~braindecode_pars.callbacks.HeldOutSchedule`.
     batch_size : int
         Number of examples (crops) in a training step, summed over all processes.
     device : "auto" | "cpu" | "cuda" | "mps"
         Device to train on. ``"auto"`` selects CUDA if available, otherwise MPS, otherwise the CPU.
     encoder : str | None
         Pretrained encoder from which the run starts: a folder, the name of a bundled encoder, or a
-        model id; see :func:`~braindecode_pars.pretrained.load_encoder`. ``patch_seconds`` and the
-        encoder arguments below are then ignored, because the sizes of this encoder are used. If
-        None, a new encoder is trained.
+        model on the Hugging Face Hub (``"hf://owner/name"``); see
+        :func:`~braindecode_pars.pretrained.load_encoder`. ``patch_seconds`` and the encoder
+        arguments below are then ignored, because the sizes of this encoder are used. If None, a new
+        encoder is trained.
     window_seconds : float | tuple of float
         Length in seconds of the crops (random excerpts) on which the encoder is trained. With
-        several lengths, such as ``(10, 3)``, successive steps cycle through the lengths. The
-        encoder is then trained on one pretext task per length. The tasks have separate heads, and
-        each loss is divided by the chance level of its task. A pass over the data is defined by the
-        longest length.
+        several lengths, such as ``(10, 3)``, successive steps cycle through the lengths. For each
+        length, there is a separate pretext task with its own head, whose loss is divided by its
+        chance level. The number of windows in a pass over the data is computed for the longest
+        length.
     patch_seconds : float
         Length of a patch in seconds.
     embed_dim, num_layers, num_heads, mlp_dim, drop_prob, tokenizer
@@ -88,9 +91,10 @@ class RunConfig(settings.PretrainingSettings):
         one pass over the data; if ``epochs`` is also None, an epoch has at most 250 steps.
     micro_batch_size : int | None
         Number of examples per forward pass. Gradients are averaged over the micro-batches of a
-        step. Smaller micro-batches require less memory. The size hardly affects the result: it
-        changes rounding errors and the random numbers of the pretext task, which are drawn for each
-        micro-batch. If None, each process computes its part of a step in one micro-batch.
+        step. Smaller micro-batches require less memory. The size of micro-batches hardly affects
+        the result: it changes rounding errors and the random numbers of the pretext task, which are
+        drawn for each micro-batch. If None, each process computes its part of a step in one
+        micro-batch.
     exclude_subjects : tuple of str
         Subjects to exclude from pretraining, such as subjects on which the encoder will be tested.
     seed : int
@@ -107,6 +111,8 @@ class RunConfig(settings.PretrainingSettings):
 
     Examples
     --------
+    Settings that are not passed have the values of the paper:
+
     >>> from braindecode_pars.runs import RunConfig
     >>> RunConfig(task="mae", epochs=100).batch_size
     512
@@ -174,7 +180,7 @@ class RunConfig(settings.PretrainingSettings):
         Parameters
         ----------
         **options
-            Attributes of this class. They override these defaults.
+            Attributes of this class, which override the defaults.
 
         Returns
         -------

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
-from braindecode_pars._common import checks, computing
+from braindecode_pars._common import checks, computing, held_out
 from braindecode_pars.models.space_time import SPACE_TIME
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretraining import PretrainingNet
@@ -35,9 +35,9 @@ class RunPlan(NamedTuple):
     parameters : int
         Number of parameters of the encoder and of the pretext task together.
     steps_per_epoch, n_steps : int
-        Number of steps in an epoch (in a pass over the data, unless the configuration sets
-        ``steps_per_epoch``), and in the whole run. If ``epochs`` is None, ``n_steps`` is the
-        maximum number of steps.
+        Number of steps in an epoch, and in the whole run. An epoch has ``config.steps_per_epoch``
+        steps or, if that is None, is one pass over the data, limited to 250 steps if ``epochs`` is
+        None. In this case, ``n_steps`` is the maximum number of steps of the run.
     store_bytes, run_bytes : int
         Disk space in bytes of the store, and of the folder of the run, including checkpoints.
     device : str
@@ -55,8 +55,8 @@ class RunPlan(NamedTuple):
     Examples
     --------
     >>> from braindecode_pars.runs import RunPlan
-    >>> RunPlan._fields[:2]
-    ('parameters', 'steps_per_epoch')
+    >>> RunPlan._fields[:3]
+    ('parameters', 'steps_per_epoch', 'n_steps')
     """
 
     parameters: int
@@ -98,19 +98,23 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
 
     Examples
     --------
-    The default ``epochs=None`` of ``for_laptop`` has a maximum of 2000 steps:
+    One pass over 10,000 windows in batches of 32 takes 313 steps. With the default ``epochs=None``
+    of ``for_laptop``, an epoch has at most 250 steps, and the run at most 2000 steps:
 
     >>> from braindecode_pars.runs import CorpusSize, RunConfig, plan
     >>> corpus = CorpusSize.of_numbers(10_000, sfreq=100, n_chans=2)
     >>> planned = plan(corpus, RunConfig.for_laptop(device="cpu"))
     >>> planned.steps_per_epoch, planned.n_steps, planned.store_bytes
-    (313, 2000, 120000000)
+    (250, 2000, 120000000)
     """
     # Network.
     config, task, _ = run.begun_task(config or RunConfig(), corpus.sfreq)
     parameters = computing.n_parameters(task)
     # Number and duration of steps.
-    steps_per_epoch = config.steps_per_epoch or math.ceil(corpus.n_windows / config.batch_size)
+    longest = math.ceil(corpus.n_windows / config.batch_size)  # a pass over the data
+    if config.epochs is None:
+        longest = min(longest, held_out.EPOCH_STEPS)
+    steps_per_epoch = config.steps_per_epoch or longest
     device = computing.find_device(config.device)
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
     if config.batch_size % n_devices:  # the batch cannot be divided equally among the devices
@@ -175,8 +179,8 @@ class CorpusSize(NamedTuple):
     Attributes
     ----------
     n_windows : int
-        Number of complete windows in one pass over the recordings. A window with several channels
-        is counted once.
+        Number of windows in one pass over the recordings. A window with several channels is counted
+        once, and an incomplete window at the end of a recording is not counted.
     sfreq : float
         Sampling rate in Hz.
     store_bytes : int
@@ -187,6 +191,8 @@ class CorpusSize(NamedTuple):
 
     Examples
     --------
+    1,500,000 windows of 30 s at 200 Hz, with six channels and two bytes per sample:
+
     >>> from braindecode_pars.runs import CorpusSize
     >>> CorpusSize.of_numbers(1_500_000, sfreq=200, window_seconds=30, n_chans=6).store_bytes
     108000000000
@@ -215,7 +221,7 @@ class CorpusSize(NamedTuple):
         Returns
         -------
         CorpusSize
-            Size of these windows.
+            Size of the specified windows. The store is assumed to contain samples of type int16.
 
         Raises
         ------

@@ -348,11 +348,25 @@ def _split_by_subject(
 def begun_task(
     config: RunConfig, sfreq: float
 ) -> tuple[RunConfig, base.PretextTask, cards.EncoderCard | None]:
-    """Return configuration and pretext task of a new run, and the encoder card of its encoder.
+    """Return the configuration and pretext task of a new run, and the card of its initial encoder.
 
-    If the run starts from a pretrained encoder (``config.encoder``), the sizes of this encoder
-    replace the sizes in the configuration. Otherwise, the encoder card (the metadata that are saved
-    with an encoder) is None.
+    Parameters
+    ----------
+    config : RunConfig
+        Configuration of the run.
+    sfreq : float
+        Sampling rate of the store in Hz.
+
+    Returns
+    -------
+    config : RunConfig
+        Configuration. If the run starts from a pretrained encoder (``config.encoder``), it contains
+        the sizes of this encoder.
+    task : PretextTask
+        Pretext task with the initial encoder.
+    card : EncoderCard | None
+        Encoder card (the metadata that are saved with an encoder) of the pretrained encoder. None
+        if the run starts from a new encoder.
     """
     if config.encoder is None:
         return config, build_task(config, sfreq), None
@@ -372,7 +386,14 @@ def build_task(
 ) -> base.PretextTask:
     """Return the pretext task of a run, with a new encoder.
 
-    ``encoder`` contains the arguments of the encoder. If None, they are in the configuration.
+    Parameters
+    ----------
+    config : RunConfig
+        Configuration of the run.
+    sfreq : float
+        Sampling rate of the store in Hz.
+    encoder : dict | None
+        Arguments of the encoder. If None, the arguments in the configuration are used.
     """
     arguments: dict[str, Any] = {name: getattr(config, name) for name in _ENCODER_ARGUMENTS}
     arguments["patch_size"] = round(config.patch_seconds * sfreq)
@@ -403,7 +424,7 @@ def _overview(
         f"{task.shown_name} with {computing.n_parameters(task):,} parameters in {config.precision} "
         f"on {processes} {accelerator.device.type} process{'es' if processes > 1 else ''}\n"
         f"{length} of {config.steps_per_epoch} steps of {config.batch_size} "
-        f"windows; a pass over the data is {steps.n_windows} windows"
+        f"windows; a pass over the data contains {steps.n_windows} windows"
     )
 
 
@@ -510,7 +531,10 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         return super().fit_loop(X, y, epochs=epochs, **kwargs)
 
     def prepare_task(self, X: Steps, y: Any = None) -> None:
-        """Let the task measure signals before the first step. The result is in the checkpoints."""
+        """Let the task compute statistics of training signals before the first step of a new run.
+
+        A resumed run restores these statistics from a checkpoint.
+        """
         if self.first_epoch == 0:
             super().prepare_task(X, y)
 

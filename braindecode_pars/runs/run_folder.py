@@ -1,8 +1,8 @@
 """Folder of a pretraining run: files, lock, checks before a run starts or resumes, checkpoints.
 
 A checkpoint is one safetensors file with the weights, the moments of the optimizer, and the history
-of losses. All random numbers depend only on the seed and on the number of the step. Therefore, the
-result of a resumed run is the same as that of an uninterrupted run.
+of losses. All random numbers depend only on the seed and on the number of the step. Therefore, a
+resumed run uses the same random numbers as an uninterrupted run.
 """
 
 import json
@@ -80,9 +80,10 @@ class RunFolder:
         Raises
         ------
         ValueError
-            If the folder contains other files. If a new run would be started, but the folder
-            already contains a run. If a run would be resumed, but the folder contains no run, or a
-            run with another configuration or store; the message lists the differences.
+            If the folder contains files, but no pretraining run. If a new run would be started, but
+            the folder already contains a run with a checkpoint or an encoder. If a run would be
+            resumed, but the folder contains no run, or a run with another configuration or store;
+            the message lists the differences.
         """
         is_run = self._folder.is_ours
         if self.resume and not is_run:
@@ -95,8 +96,8 @@ class RunFolder:
         if self.resume:
             self._folder.check_settings(
                 _settings_of(before),
-                "The default value of micro_batch_size depends on the number of processes. The run "
-                f"was started with {before['sessions'][0]['processes']}.",
+                "The default of micro_batch_size depends on the number of processes, which was "
+                f"{before['sessions'][0]['processes']} when the run was started.",
             )
         # A new run may replace a run without checkpoints, because such a run has no results.
         elif self.is_finished or any(self.checkpoints.glob("step-*")):
@@ -121,12 +122,11 @@ class RunFolder:
             yield
 
     def begin_session(self, session: Mapping[str, Any]) -> None:
-        """Add a session to ``run.json``. For a new run, create the file.
+        """Add a session (one call of ``pretrain``) to ``run.json``. For a new run, create the file.
 
-        A session is one call of ``pretrain``, described by its device, number of processes and
-        versions of packages. The file also contains the configuration, the store and the identifier
-        of the run. The identifier is random, and is also in the checkpoints, so that checkpoints of
-        another run are detected.
+        A session is described by its device, number of processes and versions of packages. The file
+        also contains the configuration, the store and the identifier of the run. The identifier is
+        random, and is also in the checkpoints, so that checkpoints of another run are detected.
 
         Warns
         -----
@@ -173,7 +173,7 @@ class RunFolder:
         -----
         UserWarning
             If an older checkpoint is returned, because newer checkpoints are damaged or belong to
-            another run. The message names these files and the reasons.
+            another run. The message names the files of the newer checkpoints and the reasons.
         """
         problems = []
         for file in _newest_first(self.checkpoints):
@@ -230,7 +230,17 @@ class Checkpoint:
 
     @classmethod
     def of(cls, net: NeuralNet, step: int, run_id: str) -> Self:
-        """Return the current state of a net as a checkpoint."""
+        """Return the current state of a net as a checkpoint.
+
+        Parameters
+        ----------
+        net : NeuralNet
+            Net that trains the pretext task.
+        step : int
+            Number of completed steps.
+        run_id : str
+            Identifier of the run.
+        """
         # Weights. A tensor that has several names in the task is stored once.
         weights = net.task_.state_dict()
         tensors = {f"module.{name}": weights[name] for name in _first_names(net.task_).values()}
@@ -245,8 +255,13 @@ class Checkpoint:
         """Write the file ``step-XXXXXXXX.safetensors``, and remove older checkpoints.
 
         :data:`N_CHECKPOINTS` checkpoints remain, including the new one. If the run was resumed from
-        an older checkpoint because later ones are not valid, the files of these later steps remain
-        until the run reaches the steps and replaces the files.
+        an older checkpoint because later checkpoints were invalid, the invalid files remain until
+        the run reaches their steps and replaces them.
+
+        Parameters
+        ----------
+        folder : Path
+            Folder of the checkpoints.
 
         Raises
         ------
@@ -271,6 +286,11 @@ class Checkpoint:
     @classmethod
     def read(cls, file: Path) -> Self:
         """Read a checkpoint file.
+
+        Returns
+        -------
+        Checkpoint
+            State of the run at the checkpoint.
 
         Raises
         ------

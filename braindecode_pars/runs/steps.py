@@ -53,8 +53,8 @@ class Steps(torch.utils.data.Dataset):
         Index of this process, and number of processes. The examples of each step are divided into
         consecutive parts of equal size, one for each process.
     held_out : Steps | None
-        Examples on which the held-out loss is computed, if this loss determines the number of
-        epochs. Otherwise None.
+        Examples whose loss determines the number of epochs, from held-out subjects if possible.
+        None if the number of epochs is fixed.
 
     Raises
     ------
@@ -91,9 +91,9 @@ class Steps(torch.utils.data.Dataset):
         self.first_signals = recordings["first_signal"].to_numpy()
         if min(lengths) < 1 or n_times > self.lengths.max():
             raise ValueError(
-                f"Got training windows of {n_times} samples ({n_times / store.sfreq:g} s), but "
-                f"they must have 1 to {self.lengths.max()} samples, the length of the longest "
-                "recording. Change window_seconds."
+                f"Training windows must have from 1 to {self.lengths.max()} samples (the length of "
+                f"the longest recording), got {n_times} samples ({n_times / store.sfreq:g} s). "
+                "Change window_seconds."
             )
         self.window_ends = (self.lengths // n_times).cumsum()
 
@@ -104,9 +104,9 @@ class Steps(torch.utils.data.Dataset):
         n_windows = {name: len(windows) for name, windows in self.windows_of.items()}
         if empty := [name for name, n in n_windows.items() if not n]:
             raise ValueError(
-                f"The store specifies a proportion of the corpus {empty[0]} in the training data, "
-                "but none of its training recordings is long enough for a training window. "
-                "Decrease window_seconds, or use a store without this corpus."
+                f"The training data must contain the corpus {empty[0]} (store.shares), but no "
+                "training recording of this corpus is long enough for a training window. Decrease "
+                "window_seconds, or use a store without this corpus."
             )
         self.in_pass = windows_of_a_pass(n_windows, store.shares)
         self.n_windows = sum(self.in_pass.values()) or int(self.window_ends[-1])
@@ -148,11 +148,11 @@ class Steps(torch.utils.data.Dataset):
         )
 
     def first_pass(self, n: int) -> Any:
-        """Return n random crops from the windows of the first pass, for measurements.
+        """Return n random crops, from which pretext tasks compute statistics before training.
 
-        They are a float32 tensor, shape (n, n_times), where n_times is the longest crop length. All
-        processes return the same crops. They are not the crops of the training steps. In
-        :class:`AllChannelSteps`, they are a dict of tensors.
+        The crops are from the windows of the first pass over the data, but are not the crops of the
+        training steps. All processes return the same crops: a float32 tensor, shape (n, n_times),
+        where n_times is the longest crop length, or a dict of tensors in :class:`AllChannelSteps`.
         """
         windows = np.resize(self._windows_of_pass(0), n)
         return self._crops(
@@ -201,7 +201,7 @@ class AllChannelSteps(Steps):
     """Dataset of training steps for pretext tasks that use several channels at once.
 
     In contrast to :class:`Steps`, an example is a random crop of a random subset of the channels of
-    a recording. The examples of a step are a dict of tensors. Their rows are examples as in
+    a recording. The examples of a step are a dict of tensors, with one row per example, as in
     :class:`~braindecode_pars.windows.AllChannelWindows`.
 
     Parameters
@@ -263,6 +263,8 @@ def windows_of_a_pass(n_windows: Mapping[str, int], shares: Mapping[str, float])
 
     Examples
     --------
+    With equal proportions, a pass uses as many windows of the larger corpus as of the smaller:
+
     >>> from braindecode_pars.runs.steps import windows_of_a_pass
     >>> windows_of_a_pass({"tueg": 3_000_000, "ysyw": 756_563}, {"tueg": 1.0, "ysyw": 1.0})
     {'tueg': 756563, 'ysyw': 756563}

@@ -62,8 +62,8 @@ class StoredRecording:
     checksum : str
         Checksum of the stored samples.
     source : dict
-        Properties of the original file or recording, such as its size in bytes, which reveal
-        whether it was changed after it was stored.
+        Properties of the original file or recording, such as its size in bytes. They reveal whether
+        the original was changed after it was stored.
     clipped : dict of str to int
         Maps each channel with clipped samples to the number of these samples.
     positions : dict of str to list of float
@@ -133,7 +133,7 @@ class SampleFile:
     dtype : "int16" | "float16" | "float32"
         Data type of the stored samples.
     n_samples : int
-        Number of samples to map into memory. The file may be longer.
+        Number of samples to map into memory. The file may contain more samples, which are ignored.
     """
 
     file: Path
@@ -162,6 +162,11 @@ class SampleFile:
             Length of a crop in samples.
         scale, offset : ndarray of float32, shape (n_crops,)
             Scale and offset of the channel of each crop, which convert stored numbers to volts.
+
+        Returns
+        -------
+        ndarray of float32, shape (n_crops, n_times)
+            Crops in volts.
         """
         # A view of all possible crops, shape (n_samples - n_times + 1, n_times). Creating the view
         # does not read any sample.
@@ -200,7 +205,7 @@ class Index:
     n_bytes, mtime_ns : int
         Size in bytes and modification time in nanoseconds of ``samples.bin``.
     skipped : dict of str to str
-        Maps the name of each skipped recording to the reason.
+        Reason for each skipped recording, by the name of the recording.
     shares : dict of str to float
         Maps the name of each corpus to its relative proportion in the training data of a
         pretraining run. Empty if no proportions were specified.
@@ -224,6 +229,11 @@ class Index:
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the index of a store.
+
+        Returns
+        -------
+        Index
+            Content of ``store.json``.
 
         Raises
         ------
@@ -322,6 +332,18 @@ def rows_of_labels(
 def check_labels(folder: Path, described: Mapping[str, Any]) -> bytes:
     """Return the content of ``windows.csv``, after comparing it with the checksum in the index.
 
+    Parameters
+    ----------
+    folder : Path
+        Folder of the store.
+    described : mapping
+        Properties of ``windows.csv``, see the attribute ``labels`` of :class:`Index`.
+
+    Returns
+    -------
+    bytes
+        Content of the file; empty if the store has no labels.
+
     Raises
     ------
     FileNotFoundError
@@ -345,6 +367,21 @@ def read_labels(
     folder: Path, described: Mapping[str, Any], sfreq: float
 ) -> dict[str, pd.DataFrame]:
     """Return a dict that maps each recording name to the table of its labeled windows.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the store.
+    described : mapping
+        Properties of ``windows.csv``, see the attribute ``labels`` of :class:`Index`.
+    sfreq : float
+        Sampling rate of the store in Hz.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        Labeled windows of each recording, in the format of :func:`label_rows`; empty if the store
+        has no labels.
 
     Raises
     ------
@@ -412,7 +449,7 @@ def label_rows(
     for i, label in enumerate(labels):
         if not isinstance(label, bool | int | float | str) or label != label:
             raise ValueError(
-                f"the label of window {i} is {label!r}, but labels must be numbers or strings."
+                f"labels must be numbers or strings, got {label!r} (window {i}). Correct the label."
             )
     names = ["i_window_in_trial", "i_start_in_trial", "i_stop_in_trial"]
     table = pd.DataFrame(np.asarray(windows.crop_inds, int).reshape(-1, 3), columns=names)
@@ -465,9 +502,10 @@ def labels_of_segments(
 def resampled_labels(
     labels: pd.DataFrame, before: float, after: float, n_times: int
 ) -> pd.DataFrame:
-    """Return the table with window positions after resampling from ``before`` to ``after`` Hz.
+    """Convert the window positions in a table to a new sampling rate.
 
-    ``n_times`` is the length of the resampled recording in samples.
+    ``before`` and ``after`` are the old and the new sampling rate in Hz. ``n_times`` is the length
+    of the resampled recording in samples.
     """
     if before == after:
         return labels
@@ -482,9 +520,16 @@ def resampled_labels(
 def info_of(ch_names: tuple[str, ...], sfreq: float) -> mne.Info:
     """Return MNE's measurement info for stored channels, without positions.
 
-    The store does not contain channel types. A channel gets the type "eeg", unless its name is
-    typical of another signal type, such as "EOG1". Channels of type "eeg" with such a name are
-    never stored, so the channel must have had another type when it was stored, such as "seeg".
+    The store contains no channel types, so the types are derived from the names. A channel whose
+    name is typical of another signal, such as "EOG1", gets the type "seeg", because a channel of
+    type "eeg" with such a name would not have been stored. All other channels get the type "eeg".
+
+    Parameters
+    ----------
+    ch_names : tuple of str
+        Names of the stored channels.
+    sfreq : float
+        Sampling rate in Hz.
     """
     kinds = ["seeg" if channel_names.is_other_kind(name) else "eeg" for name in ch_names]
     return mne.create_info(list(ch_names), sfreq, kinds)
@@ -504,7 +549,8 @@ class StoredRaw(mne.io.BaseRaw):
     crops : callable
         Method ``crops`` of the store, which reads samples.
     first_signal : int
-        Signal number of the first channel in the store. The numbers of the other channels follow.
+        Number of the first channel among all signals of the store. The remaining channels are
+        numbered consecutively after it.
     sfreq : float
         Sampling rate in Hz.
     """
@@ -552,10 +598,21 @@ class StoredRaw(mne.io.BaseRaw):
         return self.preload, times, tuple(info["bads"]), is_projected, channels
 
     def stored_row(self, is_changed: bool) -> dict[str, Any]:
-        """Return the entries of ``Windows.recordings`` with which windows are read from the store.
+        """Return the entries of this recording in the table ``Windows.recordings``.
 
-        If the recording was modified (``is_changed``, or a change of this object), its windows
-        cannot be read from the store, and their preprocessing is unknown.
+        With these entries, the windows of the recording are read from the store in batches.
+
+        Parameters
+        ----------
+        is_changed : bool
+            Whether the windows differ from the stored signals, for example because of a transform.
+
+        Returns
+        -------
+        dict
+            Reader, first signal and preprocessing. If ``is_changed`` is True, or if this object was
+            modified, the dict contains only the preprocessing, with the value for unknown
+            preprocessing, because the windows cannot be read from the store.
         """
         if is_changed or self._state != self._first_state:
             return dict(preprocessing=Preprocessing())

@@ -108,7 +108,7 @@ class StoredForm:
         if not names:
             requested = "" if self.channels is None else f" of {', '.join(self.channels)}"
             raise ValueError(
-                f"no EEG channel{requested} is available and not marked as bad. Channels of the "
+                f"every EEG channel{requested} is missing or marked as bad. Channels of the "
                 f"recording: {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
@@ -148,7 +148,10 @@ class StoredForm:
 
 
 class SkippedError(ValueError):
-    """Error for a recording that is always skipped, even with ``on_error="raise"``."""
+    """Error for a recording that is skipped even with ``on_error="raise"``.
+
+    For example, a recording with NaN samples is always skipped.
+    """
 
 
 #: Largest stored int16 number. -32768 is not used, so that the range is symmetric around 0.
@@ -309,7 +312,7 @@ class Source:
     origin : Path | mne.io.BaseRaw
         Path of the file, or the recording in memory.
     problem : str | None
-        Reason why the file cannot be read, if the reason is known before it is read.
+        Why the file cannot be read, if this is known before trying to read it.
     read : callable | None
         Function that reads and preprocesses the file. It returns a continuous recording, or labeled
         windows. If None, the file is read without preprocessing.
@@ -337,7 +340,14 @@ class Source:
         return self.name if subject is None else f"{self.name} (subject {subject})"
 
     def open(self) -> tuple[mne.io.BaseRaw, pd.DataFrame | None]:
-        """Return the recording and its labeled windows, if any. A file is read.
+        """Return the recording, after reading it if it is a file, and its labeled windows.
+
+        Returns
+        -------
+        raw : Raw
+            Continuous recording.
+        labels : DataFrame | None
+            Labeled windows, as returned by :func:`~.index.label_rows`. None if there are none.
 
         Raises
         ------
@@ -371,8 +381,8 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
     Returns
     -------
     list of Source
-        Recordings in the order of the dataset or of their paths. Recordings that are known to be
-        unreadable are included, with the reason.
+        Recordings in the order of the dataset, or sorted by path. Recordings that are known to be
+        unreadable are included; their attribute ``problem`` contains the reason.
 
     Raises
     ------
@@ -383,9 +393,9 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
         If the folder does not exist or contains no recording.
     ValueError
         If the subjects that were guessed from the paths are probably wrong: one or two top-level
-        folders would be the subjects of many recordings, or file names apparently number the
-        recordings of one subject. If a label is neither a number nor a string. If a recording of a
-        dataset has a ``transform``.
+        folders would be the subjects of many recordings, or file names such as ``Subject00_1`` and
+        ``Subject00_2`` apparently belong to recordings of one subject. If a label is neither a
+        number nor a string. If a recording of a dataset has a ``transform``.
     """
     # recordings is a folder of files, one or several corpora, or a dataset.
     if isinstance(recordings, (str, Path)):

@@ -78,10 +78,14 @@ class SignalStore:
         pretraining run. Empty if no proportions were specified; a pretraining run then uses each
         window once per pass over the data.
     skipped : dict of str to str
-        Recordings skipped when the store was created. Maps the name of each to the reason.
+        Reason for each recording that was skipped when the store was created, by the name of the
+        recording.
 
     Examples
     --------
+    Two recordings with three channels each are six signals. The batch contains one crop of each of
+    the signals 0 and 1, and two crops of signal 5:
+
     >>> import tempfile
     >>> import numpy as np
     >>> from braindecode_pars import datasets
@@ -160,10 +164,10 @@ class SignalStore:
             :meth:`labeled_windows`.
 
             The recordings of a ContinuousCorpus are read and preprocessed by the recipe of the
-            corpus (the module that reads this corpus, such as ``datasets.tueg``), so the arguments
-            from ``sfreq`` to ``subject`` must be omitted. Subjects that one corpus excludes or
-            holds out for validation and test are also excluded from the other corpora. The number
-            of excluded recordings is logged.
+            corpus (the module that reads this corpus, such as ``datasets.tueg``), so ``sfreq``,
+            ``low``, ``high``, ``mains``, ``channels``, ``reference`` and ``subject`` must be
+            omitted. Subjects that one corpus excludes or holds out for validation and test are also
+            excluded from the other corpora. The number of excluded recordings is logged.
 
             A folder is searched for recordings as in :mod:`braindecode_pars.datasets.folder`.
             Hidden files and folders are ignored. A broken link is treated as a recording that
@@ -239,8 +243,8 @@ class SignalStore:
             If an argument has an invalid value.
 
             If the folder is neither empty nor a store. If the folder is a complete store, and
-            ``recordings`` is a dataset, to which no files can be added. If the store was created
-            with different arguments.
+            ``recordings`` is a dataset: only recordings of a folder or corpus can be added to a
+            complete store. If the store was created with different arguments.
 
             If a file has changed since it was stored, a recording cannot be stored, or sampling
             rates differ; the message names the recording. If a recording of a dataset has a
@@ -248,7 +252,7 @@ class SignalStore:
 
             If the subjects that were guessed from the paths are probably wrong: one or two
             top-level folders would be the subjects of many recordings, or file names such as
-            ``Subject00_1`` and ``Subject00_2`` apparently number the recordings of one subject.
+            ``Subject00_1`` and ``Subject00_2`` apparently belong to recordings of one subject.
         OSError
             If the folder cannot be written, for example because the disk is full, or if a worker
             process was killed. Recordings that were already stored remain, and the same call
@@ -496,8 +500,8 @@ class SignalStore:
         Raises
         ------
         ValueError
-            If a subject is not in the store. If no recording remains. If subjects are excluded, but
-            the subject of a remaining recording is unknown and may be one of them.
+            If a subject is not in the store. If no recording remains. If ``exclude`` is passed, but
+            the subject of a remaining recording is unknown, so that it may be an excluded subject.
         """
         recordings = list(self._recordings)
         if subjects is not None:
@@ -618,12 +622,12 @@ class SignalStore:
 
     @property
     def n_labeled_windows(self) -> int:
-        """Number of windows in ``windows.csv``, including windows that are not in this view."""
+        """Number of windows in ``windows.csv``, including windows of subjects not in this view."""
         return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Class names of the targets 0, 1, ..., if a recipe created the labels; otherwise empty."""
+        """Class names of the targets 0, 1, ... in a store of public corpora; otherwise empty."""
         corpora = self._index.settings.get("corpora", {}).values()
         return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
 
@@ -650,6 +654,8 @@ class SignalStore:
 
         Examples
         --------
+        The store contains the same windows and labels as the dataset:
+
         >>> import tempfile
         >>> from braindecode_pars import datasets
         >>> from braindecode_pars.signal_store import SignalStore

@@ -151,6 +151,11 @@ def check_shares(shares: Mapping[str, Any], corpora: Collection[str]) -> dict[st
     corpora : collection of str
         Names of the corpora in the store.
 
+    Returns
+    -------
+    dict of str to float
+        The proportions as floats.
+
     Raises
     ------
     TypeError, ValueError
@@ -306,8 +311,8 @@ def _store(
                 if on_error == "raise" and not piece.always_skip:
                     raise ValueError(
                         f"{piece.label} cannot be stored: {piece.reason} To skip recordings that "
-                        "cannot be stored, pass on_error='warn'. Recordings that were already "
-                        "stored remain; the same call resumes after the last of them."
+                        "cannot be stored, pass on_error='warn'. Recordings that were stored "
+                        "before this error remain; the same call resumes after the last of them."
                     )
                 index.skipped[piece.name] = piece.reason
                 skipped.append(f"{piece.label}: {piece.reason}")
@@ -474,7 +479,24 @@ class Unusable(NamedTuple):
 def read_all(
     sources: list[Source], preparation: StoredForm, dtype: str, n_jobs: int
 ) -> Generator[list[Encoded | Unusable], None, None]:
-    """Read and encode recordings in parallel; yield one list of segments per source, in order."""
+    """Read and encode recordings in parallel, and yield the results in the order of ``sources``.
+
+    Parameters
+    ----------
+    sources : list of Source
+        Recordings to read.
+    preparation : StoredForm
+        Preprocessing of the recordings.
+    dtype : str
+        Data type of the stored samples.
+    n_jobs : int
+        Number of processes, as in joblib.
+
+    Yields
+    ------
+    list of (Encoded | Unusable)
+        Segments of one recording between gaps: encoded, or the reason why they cannot be stored.
+    """
     # With the default value of max_nbytes, joblib would write large arrays to temporary files.
     parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
     # joblib reads recordings before they are needed. Small chunks limit the memory.

@@ -39,11 +39,12 @@ class StudyData:
         All windows, labeled and unlabeled. Their samples are read only when they are needed.
     recordings : DataFrame
         One row per recording: ``name``, ``subject``, ``corpus``, ``channels``, ``date``, ``file``,
-        ``site``, ``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``. Unknown
-        values are None.
+        ``site``, and sampling rate, reference and channels before preprocessing
+        (``recorded_sfreq``, ``recorded_reference`` and ``recorded_channels``). Unknown values are
+        None.
     labeled : DataFrame
         One row per labeled window: ``window`` (index of the window in ``windows``), ``recording``,
-        ``start``, ``subject`` and ``class``.
+        ``start`` (first sample in the recording, -1 if unknown), ``subject`` and ``class``.
     """
 
     windows: Windows
@@ -90,9 +91,9 @@ class StudyData:
         From each recording and class, windows at equal intervals are selected, and their samples
         are read. The table has one row per selected window, the columns of ``labeled``, and:
 
-        - ``log_amplitude``: decimal logarithm of the median over channels of the amplitude
-          (standard deviation).
-        - ``channel_log_amplitudes``: log amplitude of each channel, as returned by
+        - ``log_amplitude``: decimal logarithm of the amplitude of the window, which is the median
+          standard deviation of its channels.
+        - ``channel_log_amplitudes``: log amplitude of each channel of the window, as returned by
           :func:`~braindecode_pars.windows.amplitudes.log_amplitudes_of`.
         """
         chosen = []
@@ -144,10 +145,9 @@ class DataCheck:
 def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataCheck:
     """Check labeled windows for confounds, duplicates, unusual amplitudes and order effects.
 
-    The samples of about eight windows per recording are read. If the site and other properties of
-    the recordings are known, they are checked as well.
-    :func:`braindecode_pars.datasets.folder.load` stores these properties in the description of
-    each recording.
+    Only the samples of about eight windows per recording are read. The site and other properties of
+    the recordings are checked if they are known. :func:`braindecode_pars.datasets.folder.load`
+    stores these properties in the description of each recording.
 
     Parameters
     ----------
@@ -155,9 +155,9 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
         Labeled windows, in any format that the estimators accept. Windows with the label -1 are
         unlabeled, unless -1 has a class name.
     in_spite_of : collection of str
-        Kinds of findings that only cause a warning instead of stopping the study. The only
-        supported kind is "confounds": the classes are confounded with the site, corpus, sampling
-        rate, reference or channels of the recordings.
+        Kinds of findings that get the level "warning" instead of "stop". The only supported kind is
+        "confounds": the classes are confounded with the site, corpus, sampling rate, reference or
+        channels of the recordings.
 
     Returns
     -------
@@ -172,6 +172,9 @@ def check_data(windows_ds: Any, *, in_spite_of: Collection[str] = ()) -> DataChe
 
     Examples
     --------
+    In all subjects, rest was recorded before arithmetic, so that the order of the recordings is a
+    confound:
+
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.study.data_check import check_data
     >>> check = check_data(datasets.mental_arithmetic())

@@ -51,8 +51,8 @@ def study(
 ) -> Study:
     r"""Study whether self-supervised pretraining improves classification on a dataset.
 
-    First, the dataset is checked, for example for confounds. If this check fails, no model is
-    trained, and the returned ``Study`` contains the reason.
+    First, the dataset is checked, for example for confounds. If the check finds a problem that
+    prevents a study, no model is trained, and the returned ``Study`` contains the reason.
 
     The primary comparison is specified in advance. It compares two encoders: one is pretrained on
     this dataset, and the other undergoes sham pretraining (the same training, but each window gets
@@ -61,10 +61,10 @@ def study(
     the two linear probes are scored on the test subjects. Neither pretraining nor sham pretraining
     uses recordings of the test subjects.
 
-    The subjects are divided into two folds. By default, the encoder is pretrained three times in
-    each fold, with different seeds, and each linear probe is trained with twelve draws (random
-    subsets of labeled subjects). The test of the difference treats subjects, draws and pretraining
-    seeds as crossed random effects.
+    The subjects are divided into two folds. By default, each encoder is pretrained three times in
+    each fold, with different seeds, and for each of these pretrained encoders, a linear probe is
+    trained on each of twelve draws (random subsets of labeled subjects). The test of the difference
+    treats subjects, draws and pretraining seeds as crossed random effects.
 
     If pretraining scores significantly higher than sham pretraining, it is also compared with a
     baseline without pretraining that is specified in advance, and control analyses show which
@@ -95,9 +95,10 @@ def study(
         with the package, is used. If the windows have a duration of at least 20 s, the bundled
         encoder ``pars-sleep`` is also used.
     n_train_subjects : int | None
-        Number of labeled subjects in a draw. If None, a draw has 4 subjects, or fewer if a fold has
-        fewer than 12 training subjects. If None and each subject has windows of only one class, a
-        draw instead has 2 subjects per class, or 1 per class if there are too few subjects.
+        Number of labeled subjects in a draw. The default, None, depends on the dataset. If each
+        subject has windows of only one class, a draw has 2 subjects per class, or 1 per class if
+        there are too few subjects. Otherwise, a draw has 4 subjects, or fewer if a fold has fewer
+        than 12 training subjects.
     draws : int
         Number of draws of labeled subjects in each fold. The number must be even.
     minutes : float | None
@@ -106,7 +107,7 @@ def study(
     only : sequence of str
         Names of the methods, or of the groups of methods, to run. The groups are "primary",
         "baselines", "tasks", "bundled", "ensemble", "networks", "controls" and "published". If
-        empty, all groups that ``effort`` includes.
+        empty, all groups that ``effort`` includes are run.
     without : sequence of str
         Names of the methods, or of the groups of methods, to exclude.
     in_spite_of : sequence of str
@@ -140,9 +141,11 @@ def study(
 
     Examples
     --------
+    Two subjects are too few, so the study stops before any method is scored:
+
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import study
-    >>> result = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))  # too few subjects
+    >>> result = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))
     >>> len(result.scores), bool(result.check.stops)
     (0, True)
     >>> result = study(datasets.mental_arithmetic(), effort="quick")  # doctest: +SKIP
@@ -169,7 +172,17 @@ def study(
 
 
 def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
-    """Write and return the result of a study whose dataset failed the data check."""
+    """Write and return the result of a study that the data check prevents.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the dataset in the report.
+    check : DataCheck
+        Result of the data check, with findings of level "stop".
+    out : path | None
+        Folder for the results. If None, no files are written.
+    """
     result = Study(dataset, METRIC, check)
     write(result, None if out is None else Path(out).expanduser())
     return result
@@ -178,7 +191,25 @@ def unanswered(dataset: str, check: DataCheck, out: str | Path | None) -> Study:
 def run_study(
     plan: StudyPlan, *, save: bool = True, n_jobs: int | None = None, verbose: int = 1
 ) -> Study:
-    """Run all steps of a plan. If ``save`` is True, also write the report and save a model."""
+    """Run all steps of a plan, and return the result of the study.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        Plan of the study.
+    save : bool
+        Whether to write the report while the study runs, and to save the recommended model at the
+        end. If False, only the scores and encoders are stored.
+    n_jobs : int | None
+        Number of processes, as in :func:`study`.
+    verbose : int
+        Verbosity level. If 1, a progress bar is shown.
+
+    Returns
+    -------
+    Study
+        Result of the study.
+    """
     folder = plan.folder if save else None
     n_jobs = number_of_processes(n_jobs)
     failures: dict[str, str] = {}
@@ -213,7 +244,15 @@ def run_study(
 
 
 def write(result: Study, folder: Path | None) -> None:
-    """Write the result files of a finished or unfinished study, unless ``folder`` is None."""
+    """Write the result files of a finished or unfinished study, unless ``folder`` is None.
+
+    Parameters
+    ----------
+    result : Study
+        Result of the study so far.
+    folder : Path | None
+        Folder for ``report.html``, ``study.json``, ``scores.csv`` and ``levels.csv``.
+    """
     if folder is None:
         return
     pairs = {name: getattr(result, name) for name in ("primary", "initialization", "baseline")}
@@ -234,7 +273,7 @@ def write(result: Study, folder: Path | None) -> None:
 
 
 class StepResult(NamedTuple):
-    """Step that ended, with its error message (empty if it succeeded) and its warnings."""
+    """Finished or failed step, with its error message (empty if it succeeded) and its warnings."""
 
     step: StudyStep
     error: str
@@ -266,6 +305,11 @@ def run_steps(
         Number of processes.
     verbose : int
         Verbosity level. If 1, a progress bar is shown.
+
+    Yields
+    ------
+    StepResult
+        Step, in the order in which the steps end, with its error message and its warnings.
     """
     steps = [step for step in steps if not study_scores.scores_file(step, plan).exists()]
     initial_steps = [step for step in steps if step.group in ("baselines", "primary")]

@@ -70,7 +70,17 @@ BASELINE = {
 
 
 class Answer(NamedTuple):
-    """Answer to a question: headline, further sentences, and number (value, name, interval)."""
+    """Answer of a study to one of its questions.
+
+    Attributes
+    ----------
+    headline : str
+        First sentence of the answer.
+    details : sequence of str
+        Further sentences.
+    number : tuple of str | None
+        Main number of the answer: value, name and interval. None if there is no number.
+    """
 
     headline: str
     details: Sequence[str] = ()
@@ -96,7 +106,7 @@ def answers_of(study: Any) -> list[Answer]:
     """
     is_above = len(study.levels) > 0 and are_above_chance(study.levels).any()
     if study.check.stops:
-        reason = Answer("No answer: the data check failed.", study.check.stops)
+        reason = Answer("No answer: the data check found problems.", study.check.stops)
     elif is_above:
         return [_pretraining_answer(study), _baseline_answer(study), _method_answer(study)]
     elif len(study.levels) == 0 or _n_to_come(study):
@@ -178,7 +188,7 @@ def _comparison_answer(study: Any, pair: Comparison, texts: Sequence[str]) -> An
 def _missing(study: Any) -> Answer:
     """Return the answer to a question whose comparison is not finished, or failed."""
     if n := _n_to_come(study):
-        return Answer("Not finished.", [f"{n} of {len(study.plan)} steps of the study remain."])
+        return Answer("Not finished.", [f"Steps that are not finished: {n} of {len(study.plan)}."])
     failed = study.plan[study.plan["status"] == "failed"]
     reasons = [f"{row.step}: {row.reason.rstrip('.')}." for row in failed.itertuples()]
     return Answer("No answer: no scores are available for this comparison.", reasons)
@@ -189,12 +199,26 @@ def _n_to_come(study: Any) -> int:
 
 
 def are_above_chance(levels: pd.DataFrame) -> pd.Series:
-    """Return for each method whether its mean score is significantly above chance level."""
+    """Return for each method whether its mean score is significantly above chance level.
+
+    Parameters
+    ----------
+    levels : DataFrame
+        Mean scores, in the format of ``Study.levels``.
+    """
     return (levels["p_chance"] < ALPHA) & (levels["mean"] > levels["chance"])
 
 
 def number_text(value: float, form: str = ".3f") -> str:
-    """Format a number, with a minus sign instead of a hyphen, or NaN as an en dash."""
+    """Format a number, with a minus sign instead of a hyphen, or NaN as an en dash.
+
+    Parameters
+    ----------
+    value : float
+        Number to format.
+    form : str
+        Format specification, as in :func:`format`.
+    """
     minus, dash = "\N{MINUS SIGN}", "\N{EN DASH}"
     return dash if pd.isna(value) else format(value, form).replace("-", minus)
 

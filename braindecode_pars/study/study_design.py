@@ -62,9 +62,9 @@ class Effort:
     groups : tuple of str
         Groups of methods that are run.
     n_pretrainings : int
-        Number of seeds. In each fold, this number of encoders is pretrained with the first task,
-        and the same number of encoders is only randomly initialized. With each of the other tasks,
-        ``n_pretrainings - 1`` encoders are pretrained.
+        Number of encoders that are pretrained in each fold with the first task, each with a
+        different seed. The same number of random encoders is scored. With each of the other tasks,
+        one encoder fewer is pretrained.
     controls : tuple of str
         Names of the control analyses, which are run only after a significant improvement.
     """
@@ -76,7 +76,10 @@ class Effort:
     controls: tuple[str, ...] = ("slow", "phase", "order", "labels")
 
     def step_limit(self, task: str) -> int:
-        """Return the maximum number of steps for which an encoder is pretrained with a task."""
+        """Return the maximum number of steps for which an encoder is pretrained with a task.
+
+        The limit may be lower for the task "features" than for other tasks.
+        """
         return min(self.max_steps, FEATURES_STEPS) if task == "features" else self.max_steps
 
 
@@ -102,7 +105,7 @@ class Settings:
 
     @property
     def limits(self) -> Effort:
-        """Limits of the effort, after applying ``minutes``, ``only`` and ``without``."""
+        """Extent of the study: ``effort``, changed by ``minutes``, ``only`` and ``without``."""
         effort = EFFORTS[self.effort]
         chosen = {name.lower() for name in self.only or effort.groups}
         has_controls = "controls" in chosen - {name.lower() for name in self.without}
@@ -148,9 +151,11 @@ class Design:
     n_sets : int
         Number of disjoint draws that result from one shuffle of the training subjects.
     by_subject : bool
-        Whether each subject has windows of one class only.
+        Whether at least 90 % of the labeled subjects have windows of one class only. If False, the
+        classes vary within subjects.
     class_of : Series
-        Class of each labeled subject. If classes vary within subjects, 0 for all subjects.
+        Class of each labeled subject, which is its most frequent label. If ``by_subject`` is False,
+        0 for all subjects.
     is_centered : bool
         Whether methods are also scored with subject-wise centering of the features.
     left_out : dict of str to int
@@ -188,9 +193,24 @@ def make_design(
     subjects. Each set is one draw, so draws from the same shuffle have no subject in common. The
     training subjects are shuffled again until there are ``n_draws`` draws.
 
-    If ``n_labeled`` is None, a draw has four subjects, or fewer if a fold has fewer than 12
-    training subjects. If each subject has one class, a draw has two subjects per class, or one
-    subject per class if there are too few subjects.
+    Parameters
+    ----------
+    corpus : Corpus
+        All windows, labeled and unlabeled.
+    by_subject : bool
+        Whether the labeled subjects have windows of one class only.
+    n_labeled : int | None
+        Number of labeled subjects in a draw. If None and ``by_subject`` is True, a draw has two
+        subjects per class, or one subject per class if there are too few subjects. If None and
+        ``by_subject`` is False, a draw has four subjects, or fewer if a fold has fewer than 12
+        training subjects.
+    n_draws : int
+        Number of draws in each fold.
+
+    Returns
+    -------
+    Design
+        Test subjects, draws of labeled subjects, and windows of both.
 
     Raises
     ------
@@ -224,9 +244,10 @@ def make_design(
     n_possible = size // n_labeled
     if n_possible < 2:
         raise ValueError(
-            f"n_train_subjects={n_labeled} is too large. The training subjects of a fold must be "
-            f"divided into at least two disjoint sets of this size, and only {size} subjects can "
-            f"be used. Use n_train_subjects={size // 2} or fewer, or add labeled subjects."
+            f"n_train_subjects={n_labeled} is too large. In each fold, the labeled training "
+            "subjects are divided into at least two disjoint sets of this size, but one fold has "
+            f"only {size} labeled training subjects{' (balanced classes)' if by_subject else ''}. "
+            f"Use n_train_subjects={size // 2} or fewer, or add labeled subjects."
         )
     n_sets = max(k for k in range(1, n_possible + 1) if n_draws % k == 0)
 
@@ -308,9 +329,23 @@ def plan_study(
 ) -> StudyPlan:
     """Choose the design and the methods of a study, and estimate its duration.
 
-    Estimating the duration takes a few seconds per pretext task. ``check`` must not contain
-    findings of level "stop". The arguments from ``methods`` on are arguments of
-    :func:`~braindecode_pars.evaluation.study`.
+    Estimating the duration takes a few seconds per pretext task.
+
+    Parameters
+    ----------
+    data : StudyData
+        Labeled windows, with tables of recordings and windows.
+    check : DataCheck
+        Result of the data check. It must not contain findings of level "stop".
+    settings : Settings
+        Settings of the study.
+    methods, out, dataset, unlabeled_label
+        Further arguments of :func:`~braindecode_pars.evaluation.study`.
+
+    Returns
+    -------
+    StudyPlan
+        Design, steps and estimated durations.
     """
     corpus = splitting.Corpus.of(data.windows, dataset, unlabeled_label)
     effort = settings.limits
@@ -383,7 +418,18 @@ def _excluded_from_centering(design: Design) -> Iterator[str]:
 def check_settings(
     settings: Settings, out: str | Path | None, methods: Mapping[str, BaseEstimator] | None = None
 ) -> None:
-    """Raise an error if an argument of a study is invalid, or if ``out`` contains other files."""
+    """Raise an error if an argument is invalid, or if ``out`` is neither empty nor a study folder.
+
+    Parameters
+    ----------
+    settings : Settings
+        Settings of the study.
+    out : path | None
+        Folder for the results, which may contain an unfinished study. A model in the subfolder
+        ``model`` must have been saved by a study.
+    methods : mapping of str to estimator | None
+        Additional classifiers by name.
+    """
     checks.choice(*EFFORTS).check("effort", settings.effort)
     # The number of draws must be even, so that every shuffle can have at least two disjoint draws,
     # from which the variance of draws is estimated.
@@ -411,7 +457,7 @@ def _check_model_folder(folder: Path) -> None:
         if "expected_score" not in description.get(model_files.ENTRIES.get(kind, ""), ()):
             raise ValueError(
                 f"{folder} contains a {kind} that was not saved by a study, and that this study "
-                "would overwrite. Move this model, or choose a different output folder."
+                f"would overwrite. Move the {kind} elsewhere, or pass a different output folder."
             )
 
 
@@ -422,6 +468,20 @@ def estimate_minutes(steps: Sequence[StudyStep], design: Design, effort: Effort)
     """Estimate how many minutes pretraining takes in each step, on one core.
 
     The estimate is NaN for steps in which no encoder is pretrained, including steps of networks.
+
+    Parameters
+    ----------
+    steps : sequence of StudyStep
+        Steps of the study.
+    design : Design
+        Design, which contains the windows for pretraining.
+    effort : Effort
+        Limits of pretraining.
+
+    Returns
+    -------
+    list of float
+        Number of minutes of each step.
     """
     tasks_of_steps = [
         [method.task for method in step.methods if method.task and method.kind != "network"]

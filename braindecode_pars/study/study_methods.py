@@ -32,7 +32,8 @@ MIN_CHANNELS_OF_TANGENT_SPACE = 8
 SLEEP_SECONDS = 20
 #: Number of epochs for which published networks are trained. With fewer, they do not learn.
 PUBLISHED_EPOCHS = 15
-#: Name of the encoder that is pretrained in the same way, but on the targets of other windows.
+#: Name of the encoder that is pretrained in the same way, but each window has the targets of
+#: another one.
 SHAM = "sham pretraining"
 #: Name of the encoder without pretraining.
 RANDOM = "random initialization"
@@ -89,10 +90,10 @@ class Method:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the classifier, encoder or pretext task, by which stored scores are found.
+        """Digest of the classifier, encoder or pretext task, which identifies stored scores.
 
-        If the classifier has parameters of which no digest can be computed, the digest is random,
-        so that stored scores are not reused.
+        If no digest can be computed for a parameter of the classifier, the digest is random, so
+        that stored scores are not reused.
         """
         estimator: Any = self.estimator
         if estimator is None:
@@ -161,6 +162,11 @@ def make_steps(
     n_pretrainings : int
         Number of encoders that are pretrained with the first task in each fold. For each further
         task, one encoder fewer is pretrained.
+
+    Returns
+    -------
+    list of StudyStep
+        All steps; :func:`choose_steps` selects from them.
 
     Raises
     ------
@@ -283,6 +289,11 @@ def choose_steps(
     without : collection of str
         Names of methods or of groups of methods to exclude, case-insensitive.
 
+    Returns
+    -------
+    list of StudyStep
+        Steps with at least one selected method.
+
     Raises
     ------
     ValueError
@@ -304,17 +315,29 @@ def choose_steps(
             chosen.append(replace(step, methods=tuple(methods)))
     if not chosen:
         raise ValueError(
-            "No method is selected by only= and without=. Select at least one method. To run only "
-            "the control analyses (group 'controls'), also select the group 'primary', which they "
-            "require."
+            "No method is selected by only= and without=. Select at least one method. The control "
+            "analyses (group 'controls') require the group 'primary': to run them, select both "
+            "groups."
         )
     return chosen
 
 
 def make_control_steps(steps: Sequence[StudyStep], controls: Sequence[str]) -> list[StudyStep]:
-    """Return one step per control analysis of the primary comparison.
+    """Return the steps that repeat the primary comparison on control signals.
 
-    The first step repeats the primary comparison on the recorded signals.
+    The first step repeats the primary comparison on the recorded signals, for comparison.
+
+    Parameters
+    ----------
+    steps : sequence of StudyStep
+        Steps of the study, including the primary comparison.
+    controls : sequence of str
+        Names of the control analyses.
+
+    Returns
+    -------
+    list of StudyStep
+        Steps; empty if there are no control analyses.
     """
     primary = [m for step in steps if step.group == "primary" for m in step.methods]
     methods = tuple(dict.fromkeys(m for m in primary if m.kind in ("pretrained", "sham")))
@@ -328,15 +351,27 @@ def make_control_steps(steps: Sequence[StudyStep], controls: Sequence[str]) -> l
 def usable_encoders(
     encoders: Mapping[str, Any] | None, corpus: splitting.Corpus
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the encoders that a study can use, and the reasons why other encoders are excluded.
+    """Select the encoders that a study can use, and explain why other encoders are excluded.
 
     An encoder is excluded if it requires a different sampling rate than the sampling rate of the
-    windows, or if it was pretrained on subjects of this dataset. If the corpus of this dataset or
-    the corpus of the encoder is unknown, a warning lists the subjects on which the encoder may have
-    been pretrained.
+    windows, or if it was pretrained on subjects of this dataset. If it is unknown from which corpus
+    (public collection of recordings) this dataset or the pretraining data of an encoder come, a
+    warning lists the subjects of this dataset on which the encoder may have been pretrained.
 
-    If ``encoders`` is None, the bundled encoder ``small`` is checked. If the windows have a
-    duration of at least 20 s, the bundled encoder ``pars-sleep`` is also checked.
+    Parameters
+    ----------
+    encoders : mapping of str to encoder | None
+        Encoders to check, by name. If None, the bundled encoder ``small`` is checked and, if the
+        windows have a duration of at least 20 s, also the bundled encoder ``pars-sleep``.
+    corpus : Corpus
+        Windows of the study.
+
+    Returns
+    -------
+    usable : dict of str to encoder
+        Encoders that can be used, by name.
+    reasons : list of str
+        For each excluded encoder, a message with the reason.
     """
     if encoders is None:
         is_sleep = corpus.X[0].shape[1] >= SLEEP_SECONDS * (corpus.X.sfreq or np.inf)

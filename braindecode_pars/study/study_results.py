@@ -82,9 +82,8 @@ class Study:
     primary, initialization, baseline : Comparison | None
         Comparisons of pretraining on this dataset with sham pretraining (``primary``), with random
         initialization (``initialization``), and with the baseline that was specified in advance
-        (``baseline``). If the improvement in the primary comparison is not significant, the
-        comparison with the baseline is not tested, and ``baseline.p`` is NaN. A comparison that was
-        not computed is None.
+        (``baseline``). If :attr:`has_gain` is False, the comparison with the baseline is not
+        tested, and ``baseline.p`` is NaN. A comparison that was not computed is None.
     secondary : DataFrame
         Comparisons of other methods with their references, one row per comparison. The columns are
         ``method``, ``reference``, ``difference``, ``ci_low``, ``ci_high`` and ``p``. The confidence
@@ -99,8 +98,8 @@ class Study:
         Whether the held-out loss of the primary pretext task was below 0.98 times the held-out loss
         of its sham pretraining.
     controls : DataFrame | None
-        Control analyses of the primary comparison, in the format of
-        :func:`~braindecode_pars.evaluation.control_gains`. None if they were not run.
+        Scores of the primary comparison on control signals, as returned by
+        :func:`~braindecode_pars.evaluation.control_gains`. None if no control analyses were run.
     control_notes : list of str
         Results of the control analyses in sentences.
     confusion : DataFrame
@@ -116,9 +115,11 @@ class Study:
 
     Examples
     --------
+    Two subjects are too few, so no method is scored:
+
     >>> from braindecode_pars import datasets
     >>> from braindecode_pars.evaluation import study
-    >>> result = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))  # too few subjects
+    >>> result = study(datasets.mental_arithmetic(["Subject00", "Subject01"]))
     >>> print(result.answers[0].split(":")[0])
     No answer
     """
@@ -150,13 +151,13 @@ class Study:
 
     @property
     def has_gain(self) -> bool:
-        """Whether the pretext task was learned, and the primary improvement is significant."""
+        """Whether the pretext task was learned, and the improvement over sham is significant."""
         pair = self.primary
         return pair is not None and pair.outcome == Outcome.GAIN and self.has_learned
 
     @property
     def answers(self) -> list[str]:
-        """Answers to the three questions of the report, with one text per question.
+        """Answers to the three questions of the report, as a list of three strings.
 
         The questions are whether pretraining on this dataset improves classification, whether it is
         better than a baseline without pretraining, and which method to use.
@@ -193,6 +194,11 @@ def assemble(plan: StudyPlan, failures: Mapping[str, str]) -> Study:
         Plan of the study.
     failures : mapping of str to str
         Error message of each failed step, by the name of the step.
+
+    Returns
+    -------
+    Study
+        Scores and comparisons of all methods whose steps are finished.
     """
     tables = [study_scores.read_scores(step, plan) for step in plan.steps]
     reasons = np.array([failures.get(step.name, "") for step in plan.steps], dtype=object)
@@ -270,7 +276,22 @@ def _table_of_pretrainings(plan: StudyPlan) -> pd.DataFrame:
 
 
 def confusion_of(scores: pd.DataFrame, chosen: Recommendation, design: Design) -> pd.DataFrame:
-    """Return the true and the predicted class of each prediction of the recommended method."""
+    """Return the true and the predicted class of each prediction of the recommended method.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Scores in the format of ``Study.scores``, with the numbers of predictions of each class.
+    chosen : Recommendation
+        Recommended method.
+    design : Design
+        Design of the study, which contains the class names.
+
+    Returns
+    -------
+    DataFrame
+        One row per prediction, with the columns ``true`` and ``predicted`` (names of classes).
+    """
     rows = scores[scores["method"] == chosen.method]
     rows = rows[rows["is_centered"] == chosen.is_centered]
     pairs = pd.DataFrame(product(design.classes.values(), repeat=2), columns=["true", "predicted"])
@@ -283,6 +304,11 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
 
     The table has the columns of ``Study.decisions``, and is sorted by balanced accuracy in
     descending order.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Scores in the format of ``Study.scores``, with the mean class probabilities.
     """
     probabilities = table.filter(regex=r"^p_\d").to_numpy()
     true, predicted = pd.factorize(table["stratum"], sort=True)[0], probabilities.argmax(axis=1)
@@ -302,8 +328,16 @@ def decisions_of(table: pd.DataFrame) -> pd.DataFrame:
 def primary_control_gains(plan: StudyPlan) -> pd.DataFrame | None:
     """Return the difference between pretraining and sham pretraining on each control signal.
 
-    If the scores on the recorded signals are missing, or the scores on all control signals are
-    missing, None is returned.
+    Parameters
+    ----------
+    plan : StudyPlan
+        Plan of the study.
+
+    Returns
+    -------
+    DataFrame | None
+        Differences, as returned by :func:`~braindecode_pars.evaluation.control_gains`. None if
+        there are no scores on the recorded signals, or on any control signal.
     """
     tables = {
         step.control: table

@@ -36,6 +36,13 @@ def run_step(step: StudyStep, plan: StudyPlan) -> None:
     - The columns of ``Study.scores``, except ``stratum`` and ``shuffle``.
     - ``n_I_J``: number of windows of class I that were predicted as class J.
     - ``p_J``: mean predicted probability of class J.
+
+    Parameters
+    ----------
+    step : StudyStep
+        Step of the study.
+    plan : StudyPlan
+        Plan of the study.
     """
     rows = [row for method in step.methods for row in score_method(method, step, plan)]
     files.replace_file(scores_file(step, plan), pd.DataFrame(rows).to_csv(index=False))
@@ -55,7 +62,26 @@ def read_scores(step: StudyStep, plan: StudyPlan) -> pd.DataFrame | None:
 
 
 def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[dict[str, Any]]:
-    """Yield the scores of a method in the folds of a step, with all draws of labeled subjects."""
+    """Yield the scores of a method, as rows for the file of a step.
+
+    The method is scored in the folds of the step, with all draws of labeled subjects. Networks and
+    control analyses, which take more time, use only the draws of the first shuffle.
+
+    Parameters
+    ----------
+    method : Method
+        Method to score.
+    step : StudyStep
+        Step of the study.
+    plan : StudyPlan
+        Plan of the study.
+
+    Yields
+    ------
+    dict
+        One row per combination of fold, draw, centering and test subject, with the columns of
+        :func:`run_step`.
+    """
     design, labeled = plan.design, plan.design.labeled
     windows, y = labeled.X, labeled.y
     if step.control != UNCHANGED:
@@ -84,14 +110,27 @@ def score_method(method: Method, step: StudyStep, plan: StudyPlan) -> Iterator[d
 
 
 def encoder_of(method: Method, plan: StudyPlan, fold: int | None) -> Any:
-    """Return the encoder of a method. If it does not exist yet, it is pretrained and saved.
+    """Return the encoder of a method, after pretraining and saving it if it does not exist yet.
 
-    The result is a value that estimators accept as ``encoder``, such as the path of a folder.
+    Pretraining uses labeled and unlabeled windows, without their labels. Sham pretraining runs for
+    the same number of steps as the pretraining with the same seed. A random encoder is only
+    initialized. A JSON file next to the encoder contains the number of steps, the held-out loss,
+    and the reason why pretraining ended.
 
-    Pretraining uses the windows of all subjects except the test subjects of the fold, or all
-    windows if ``fold`` is None. Sham pretraining runs for the same number of steps as the
-    pretraining with the same seed. A JSON file next to the encoder contains the number of steps,
-    the held-out loss, and the reason why pretraining ended.
+    Parameters
+    ----------
+    method : Method
+        Method whose encoder is needed.
+    plan : StudyPlan
+        Plan of the study.
+    fold : int | None
+        Index of the fold whose test subjects are excluded from pretraining. If None, the encoder is
+        pretrained on all subjects.
+
+    Returns
+    -------
+    encoder
+        Value that estimators accept as ``encoder``, such as the path of a folder.
     """
     windows = plan.design.corpus.X
     if method.encoder is not None:
@@ -134,6 +173,15 @@ def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
 
     The folder with the same name, but without ``.json``, contains the encoder. Networks are
     initialized with an encoder of the primary comparison, so the file of this encoder is returned.
+
+    Parameters
+    ----------
+    method : Method
+        Method with an encoder.
+    plan : StudyPlan
+        Plan of the study.
+    fold : int | None
+        Index of the fold, as in :func:`encoder_of`.
     """
     kind = "pretrained" if method.kind == "network" else method.kind
     name = f"{kind}-{method.pretraining}"
@@ -148,7 +196,24 @@ def record_of(method: Method, plan: StudyPlan, fold: int | None) -> Path:
 def classifier_of(
     method: Method, design: Design, encoder: Any, *, is_centered: bool
 ) -> BaseEstimator:
-    """Return the unfitted classifier of a method, with the encoder from :func:`encoder_of`."""
+    """Return the unfitted classifier of a method.
+
+    Parameters
+    ----------
+    method : Method
+        Method of the classifier.
+    design : Design
+        Design of the study.
+    encoder : encoder
+        Encoder of the method, as returned by :func:`encoder_of`.
+    is_centered : bool
+        Whether the features are centered subject-wise.
+
+    Returns
+    -------
+    estimator
+        Unfitted classifier.
+    """
     if method.estimator is not None:
         estimator = clone(method.estimator)
         return estimator if method.task is None else estimator.set_params(encoder=encoder)
@@ -205,9 +270,26 @@ def count_predictions(
 ) -> Iterator[dict[str, Any]]:
     """Yield score, chance level, confusion counts and mean probabilities of each test subject.
 
-    The score is the balanced accuracy over the classes that the windows of the subject have. The
-    chance level is 1 divided by the number of these classes. If each subject has one class, the
-    chance level is 1 divided by the number of all classes.
+    The score is the balanced accuracy over the classes of the windows of the subject. The chance
+    level is 1 divided by the number of classes of the subject or, if each subject has only one
+    class, by the number of all classes.
+
+    Parameters
+    ----------
+    true : ndarray, shape (n_windows,)
+        Label of each test window.
+    probabilities : ndarray, shape (n_windows, n_classes)
+        Predicted class probabilities.
+    subjects : ndarray, shape (n_windows,)
+        Subject of each test window.
+    design : Design
+        Design of the study.
+
+    Yields
+    ------
+    dict
+        Row of one test subject: ``subject``, ``value`` (score), ``chance``, and the columns
+        ``n_I_J`` and ``p_J`` of :func:`run_step`.
     """
     n, true = len(design.classes), np.searchsorted([*design.classes], true)
     predicted, subjects = probabilities.argmax(axis=1), subjects.astype(str)
@@ -227,10 +309,21 @@ def count_predictions(
 
 
 def save_model(plan: StudyPlan, chosen: Recommendation) -> str | None:
-    """Train the recommended method on all labeled subjects, save it, and return its folder.
+    """Train the recommended method on all labeled subjects, and save it.
 
     If the method pretrains an encoder on this dataset, a new encoder is pretrained on all subjects.
-    If the classifier has no method ``save``, nothing is saved, and None is returned.
+
+    Parameters
+    ----------
+    plan : StudyPlan
+        Plan of the study.
+    chosen : Recommendation
+        Recommended method.
+
+    Returns
+    -------
+    str | None
+        Folder of the saved classifier. None if the classifier has no method ``save``.
     """
     log.info("Training the recommended method on all labeled subjects.")
     design, folder = plan.design, plan.folder / MODEL_FOLDER

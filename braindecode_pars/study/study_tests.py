@@ -150,10 +150,22 @@ class Scores:
     ) -> pd.Series:
         """Return the scores of a method by fold, subject, draw and pretraining seed.
 
-        If ``is_centered`` is None, scores are averaged over features with and without subject-wise
-        centering. If the method has only one pretraining seed, the index has no level
-        ``pretraining``, so that the scores are aligned with every pretraining seed of another
-        method.
+        Parameters
+        ----------
+        method : str
+            Name of the method.
+        is_centered : bool | None
+            Whether to use the scores with subject-wise centering. If None, the scores with and
+            without subject-wise centering are averaged.
+        column : str
+            Column to return: "value" (score) or "chance" (chance level).
+
+        Returns
+        -------
+        Series
+            Scores. The index has the levels ``fold``, ``subject``, ``draw`` and, if the method has
+            several pretraining seeds, ``pretraining``. Scores without the level ``pretraining`` are
+            aligned with every pretraining seed of another method.
         """
         rows = self.table[self.table["method"] == method]
         if is_centered is not None:
@@ -162,7 +174,15 @@ class Scores:
         return rows.groupby(keys)[column].mean()
 
     def test(self, values: pd.Series) -> MeanTest:
-        """Test whether mean scores or differences differ from zero, with crossed random effects."""
+        """Test whether the mean of ``values`` differs from zero, with crossed random effects.
+
+        ``values`` are scores as returned by :meth:`values`, or differences between two methods.
+
+        Returns
+        -------
+        MeanTest
+            Mean, confidence interval and p-value.
+        """
         folds: list[np.ndarray] = []
         strata: list[np.ndarray] = []
         for _, of_fold in values.groupby("fold"):
@@ -174,19 +194,44 @@ class Scores:
         return crossed_mean_of_folds(folds, strata)
 
     def difference(self, method: str, reference: str) -> tuple[MeanTest, pd.DataFrame]:
-        """Test the difference between two methods, and return the mean scores of each subject.
+        """Test the difference between two methods, paired by subject and draw.
 
-        Scores are averaged over features with and without subject-wise centering. Only draws that
-        both methods have are used. If both methods have several pretraining seeds, only seeds that
-        both have are used. If one method has no pretraining seeds, each of its scores is compared
-        with all pretraining seeds of the other method.
+        Scores are averaged over features with and without subject-wise centering. Only draws and
+        pretraining seeds with which both methods were scored are used. If one method has no
+        pretraining seeds, each of its scores is compared with all pretraining seeds of the other
+        method.
+
+        Parameters
+        ----------
+        method, reference : str
+            Names of the two methods.
+
+        Returns
+        -------
+        test : MeanTest
+            Test of the difference ``method`` minus ``reference``.
+        means : DataFrame
+            Mean score of each subject (rows) with the method and with the reference (columns).
         """
         scores, reference_scores = self.values(method).align(self.values(reference), join="inner")
         both = pd.DataFrame({"method": scores, "reference": reference_scores})
         return self.test(scores - reference_scores), _of_subjects(both)
 
     def compare(self, method: str, reference: str, *, is_tested: bool = True) -> Comparison:
-        """Compare a method with a reference. If ``is_tested`` is False, the p-value is NaN."""
+        """Compare the scores of a method with the scores of a reference.
+
+        Parameters
+        ----------
+        method, reference : str
+            Names of the two methods.
+        is_tested : bool
+            Whether to test the difference. If False, the p-value is NaN.
+
+        Returns
+        -------
+        Comparison
+            Scores, difference and test.
+        """
         test, means = self.difference(method, reference)
         weights = class_weights(self.class_of[means.index].to_numpy())
         score, reference_score = weights @ means.to_numpy()
@@ -224,7 +269,13 @@ class Scores:
         return levels.sort_values("mean", ascending=False, ignore_index=True)
 
     def secondary(self, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
-        """Return the table ``Study.secondary``: Bonferroni-corrected comparisons of methods."""
+        """Return the table ``Study.secondary``: Bonferroni-corrected comparisons of methods.
+
+        Parameters
+        ----------
+        pairs : sequence of (str, str)
+            Names of a method and of its reference, for each comparison.
+        """
         rows, n = [], len(pairs)
         for method, reference in pairs:
             test, _ = self.difference(method, reference)
@@ -240,6 +291,16 @@ class Scores:
         Therefore, the subjects are split at random into two halves, 200 times. In each split, the
         method is chosen on one half and scored on the other half. The expected score is the mean of
         these scores, or the mean score of the recommended method if it is lower.
+
+        Parameters
+        ----------
+        levels : DataFrame
+            Mean scores of the methods, in the format of ``Study.levels``.
+
+        Returns
+        -------
+        Recommendation | None
+            Recommended method. None if no method can be recommended.
         """
         usable = levels[levels["kind"].isin(SIMPLEST_FIRST)].reset_index(drop=True)
         if usable.empty:

@@ -41,7 +41,7 @@ PLAUSIBLE_VOLTS = (1e-7, 2e-3)
 
 
 def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Finding | None:
-    """Return a finding about implausible amplitudes or offsets of EEG, or None.
+    """Check whether amplitudes and offsets are plausible for EEG, and return the first problem.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
     Returns
     -------
     Finding | None
-        The finding; None if amplitudes and offsets are plausible.
+        The problem, as a :class:`~braindecode_pars._common.findings.Finding`. None if amplitudes
+        and offsets are plausible.
     """
     # For each window, medians over the channels that are not flat: the standard deviation, and the
     # absolute mean divided by the standard deviation.
@@ -203,8 +204,8 @@ def amplitude_range(windows: Windows, *, compare: bool = False) -> AmplitudeRang
     windows : Windows
         Training windows.
     compare : bool
-        Whether to warn of recordings and channels with outlying amplitudes, see
-        :func:`warn_of_amplitude_outliers`.
+        Whether to also compare recordings and channels with each other, and warn of outlying
+        amplitudes, see :func:`warn_of_amplitude_outliers`.
 
     Returns
     -------
@@ -235,7 +236,8 @@ def log_amplitudes_of(window: np.ndarray, *, both: bool = True) -> np.ndarray:
     window : ndarray, shape (n_chans, n_times)
         Window.
     both : bool
-        Whether to also return the second row (see Returns), which takes most of the computing time.
+        Whether to return both rows that are described under Returns. If False, only the first row
+        is returned; the second row takes most of the computing time.
 
     Returns
     -------
@@ -358,7 +360,7 @@ def outlier_channels_finding(channels: Iterable[tuple[str, list[str]]]) -> Findi
 def warn_of_amplitude_outliers(
     windows: Windows, log_amplitudes: Mapping[int, np.ndarray] | None = None
 ) -> None:
-    """Issue the findings of :func:`find_outliers` as warnings."""
+    """Warn of recordings and channels with outlying amplitudes, see :func:`find_outliers`."""
     for finding in find_outliers(windows, log_amplitudes):
         findings.warn(finding)
 

@@ -54,19 +54,19 @@ def as_windows(
         - an array or a tensor of shape (n_windows, n_chans, n_times);
         - a SignalStore (continuous recordings stored on disk), or the windows of a SignalStore.
     y, groups : array-like or DataFrame of one column, shape (n_windows,) | None
-        Labels and subjects, which replace the labels and subjects of ``X``. If None, the labels and
-        subjects of ``X`` are used. In an mne.Epochs, the labels are the event codes, and the
-        subjects are the column ``subject`` of the metadata, if this column exists.
+        Labels (``y``) and subjects (``groups``), which replace the labels and subjects of ``X``. If
+        None, the labels and subjects of ``X`` are used. In an mne.Epochs, the labels are the event
+        codes, and the subjects are the column ``subject`` of the metadata, if this column exists.
     sfreq : float | None
-        Sampling rate in Hz. Only needed if the input does not contain the sampling rate.
+        Sampling rate in Hz. Only needed if ``X`` does not contain the sampling rate.
     n_times : int | None
-        Number of samples per window. Only used for a SignalStore, which is cut into windows for
-        pretraining. The validation and test subjects of the store are then excluded.
+        Number of samples per window, required if ``X`` is a SignalStore and otherwise ignored. The
+        store is cut into windows for pretraining, without its validation and test subjects.
 
     Returns
     -------
     Windows
-        The windows, with those labels, subjects and metadata that are known.
+        The windows, with all known labels, subjects and metadata.
 
     Raises
     ------
@@ -82,8 +82,8 @@ def as_windows(
             raise ValueError(
                 f"X is a {type(X).__name__}, which contains continuous signals, but windows are "
                 "required. Cut X into windows of n_times samples, for example with "
-                "store.windows(n_times). If you called a function with the argument n_times, you "
-                "can pass n_times instead."
+                "store.windows(n_times). If the function that you called has an "
+                "argument n_times, you can set it instead."
             )
         X = X.without_held_out().windows(n_times)
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
@@ -109,12 +109,12 @@ def as_windows(
 
 
 def windows_of(recordings: list[dict[str, Any]], **columns: np.ndarray) -> Windows:
-    """Create Windows from one dict per recording, and the columns of the table of windows."""
+    """Create Windows from the rows of ``recordings`` (dicts) and the columns of ``table``."""
     return _table(_part(recordings, columns))
 
 
 def is_continuous(X: Any) -> bool:
-    """Whether an input contains continuous signals to be cut into windows, as a SignalStore."""
+    """Whether an input, such as a SignalStore, contains continuous signals instead of windows."""
     return callable(getattr(X, "windows", None))
 
 

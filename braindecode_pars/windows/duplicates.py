@@ -71,8 +71,9 @@ def find_duplicates(windows: Windows) -> list[tuple[int, int]]:
     """Find pairs of duplicate recordings.
 
     At most four windows per recording are read, at the same positions (times) in all recordings.
-    Two recordings are duplicates if their windows are correlated at more than half of the positions
-    at which both recordings have a window.
+    Two recordings are duplicates if their windows are correlated (absolute correlation of at
+    least 0.5, and at least six standard errors) at more than half of the positions at which both
+    recordings have a window.
 
     Parameters
     ----------

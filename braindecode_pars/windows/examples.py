@@ -60,8 +60,8 @@ class SingleChannelWindows(torch.utils.data.Dataset):
         excluded with a warning.
     n_times : int | None
         Number of samples per crop. If None, a crop has the length of the first window. With several
-        corpora, the first windows of the corpora are compared, and a crop has the length of the
-        shortest of them. Required if all corpora are SignalStores.
+        corpora, a crop has the length of the shortest of their first windows. ``n_times`` is
+        required if all corpora are SignalStores.
 
     Attributes
     ----------
@@ -183,10 +183,10 @@ class AllChannelWindows(SingleChannelWindows):
     """Dataset of random multi-channel crops for pretraining.
 
     The dataset has one item per window. Each time an item is read, one crop (a random excerpt of
-    ``n_times`` samples) of the window is drawn, and a random subset of its channels in random
-    order. The subset contains at least 8 channels, or all channels if the window has fewer than 8.
-    An item is a tuple ``(dict, 0)``; the 0 is a placeholder for the target, which skorch expects.
-    The dict contains
+    ``n_times`` samples) of the window is drawn, together with a random subset of its channels in
+    random order. The subset contains 8 to 32 channels, or all channels if the window has fewer than
+    8. An item is a tuple ``(dict, 0)``; the 0 is a placeholder for the target, which skorch
+    expects. The dict contains
 
     - ``x``, float32 of shape (n_chans, n_times): the signals;
     - ``positions``, float32 of shape (n_chans, 3): the electrode positions in meters in the head

@@ -181,8 +181,8 @@ def real_numbers(values: Any, name: str) -> np.ndarray:
     if invalid := [v for v in numbers if not is_of_kinds(v, Real, np.bool_) or math.isinf(v)]:
         raise ValueError(
             f"{len(invalid)} of {len(values)} {name} are infinite or not real numbers, for example "
-            f"{str(invalid[0])!r}. Pass one real number per window (NaN if it is unknown; "
-            "durations in seconds). To predict classes, use PARSClassifier."
+            f"{str(invalid[0])!r}. Pass one real number per window. Use NaN for unknown values. "
+            "Convert durations to seconds. To predict classes, use PARSClassifier."
         )
     return np.array(numbers, dtype=float)
 
@@ -216,9 +216,9 @@ def find_unlabeled(
         scikit-learn, and a warning is issued if a window has the label -1. If None, all windows are
         labeled.
     classes : iterable
-        Classes of a fitted classifier. With ``"auto"``, labels that are exactly -1 and +1 are
-        accepted only if the classifier has at least one other class. In this case, -1 marks
-        unlabeled windows.
+        Classes of a fitted classifier. They are only needed with ``"auto"``, if the labels are
+        exactly -1 and +1. If the classifier has at least one other class, -1 marks unlabeled
+        windows. Otherwise, an error is raised, because -1 may be a class.
 
     Returns
     -------
@@ -230,10 +230,13 @@ def find_unlabeled(
     Raises
     ------
     ValueError
-        If ``unlabeled_label`` is not hashable, for example a list of labels. If two different
-        labels look the same, such as "-1" and -1, or if ``unlabeled_label`` is a string but no
-        label is a string. With ``"auto"``, also if the labels and ``classes`` are exactly -1 and
-        +1, because -1 may then be a class.
+        In any of these cases:
+
+        - ``unlabeled_label`` is not hashable, for example a list of labels.
+        - Two different labels look the same, such as "-1" and -1.
+        - ``unlabeled_label`` is a string, but no label is a string.
+        - ``unlabeled_label`` is ``"auto"``, and the labels and ``classes`` together contain exactly
+          the values -1 and +1, because -1 may then be a class.
 
     Warns
     -----
@@ -332,7 +335,7 @@ def cross_entropy_weights(
     class_weight : "balanced" | dict | None
         Class weights. If ``"balanced"``, class c has the weight n / (K n_c) (section 2.5 of the
         paper), where n is the number of training windows, n_c is the number of training windows of
-        class c, and K is the number of classes with training windows. A dict maps labels to
+        class c, and K is the number of classes with training windows. If a dict, it maps labels to
         weights; labels that are not in the dict have weight 1. If None, the loss is not weighted.
 
     Returns
@@ -504,13 +507,13 @@ def hold_out(
     seed : int
         Seed of the random split.
     stratified : bool
-        Whether labels are classes. If False, the split does not depend on the labels.
+        Whether labels are classes. If True, the training windows of a random split contain every
+        class. If False, the split does not depend on the labels.
 
     Returns
     -------
     train : Windows
-        Training windows. If the split is random and ``stratified`` is True, they contain windows of
-        every class.
+        Training windows.
     valid : Windows | None
         Validation windows. None if the proportion is 0, or if there are too few windows to hold out
         some of them.
@@ -589,8 +592,9 @@ def _subject_numbers(windows: Windows) -> np.ndarray | None:
 def without_held_out_splits(windows: Windows | None, proportion: float | str) -> Windows | None:
     """Remove windows whose split is "valid" or "test", if ``proportion`` is "split".
 
-    This also applies to unlabeled windows, because pretraining must not use windows of validation
-    or test subjects. If no windows remain, None is returned.
+    This includes unlabeled windows, because pretraining must not use windows of validation or test
+    subjects. If ``proportion`` is a number, ``windows`` is returned unchanged. If no windows
+    remain, None is returned.
     """
     if proportion != SPLIT or windows is None or windows.splits is None:
         return windows
@@ -599,7 +603,7 @@ def without_held_out_splits(windows: Windows | None, proportion: float | str) ->
 
 
 def drop_held_out(windows: Windows | None, train: Windows, valid: Windows | None) -> Windows | None:
-    """Remove validation windows, and other windows of validation subjects, from unlabeled windows.
+    """Remove windows of validation subjects, and validation windows, from windows for pretraining.
 
     Parameters
     ----------

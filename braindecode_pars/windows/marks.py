@@ -14,14 +14,14 @@ import numpy as np
 
 
 def are_good(raw: mne.io.BaseRaw, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """Return which windows contain no gap and do not overlap a bad segment.
+    """Return which windows of a recording overlap neither a gap nor a bad segment.
 
     Parameters
     ----------
     raw : Raw
         Continuous recording. Annotations that apply only to bad channels are ignored.
     starts, stops : ndarray of int, shape (n_windows,)
-        Index of the first sample of each window, and index of the sample after the last one.
+        Index of the first sample of each window, and index of the sample after its last sample.
 
     Returns
     -------
@@ -62,6 +62,8 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
     """Classify the text of an annotation or event as a gap, a bad segment, or a label.
 
     As in MNE, texts that begin with "bad" (in any case) mark bad segments, unless they mark a gap.
+    The prefix "Comment/" of BrainVision files is ignored. Gaps are marked by the texts listed in
+    :func:`continuous_segments`, or by -99, the code of a boundary in EEGLAB.
 
     Returns
     -------
@@ -82,9 +84,9 @@ def kind_of_text(text: str) -> Literal["label", "bad", "gap"]:
 
 
 def marks_of(raw: mne.io.BaseRaw) -> mne.Annotations:
-    """Return the annotations that mark gaps and bad segments.
+    """Return the annotations of a recording that mark gaps and bad segments.
 
-    Their onsets are relative to the first sample of the recording.
+    The returned onsets are relative to the first sample of the recording.
     """
     marks = raw.annotations
     marks = marks[[kind_of_text(text) != "label" for text in marks.description]]

@@ -154,8 +154,8 @@ def pick_as_fitted(
     windows : Windows
         Windows of one or more montages.
     chs_info : list of dict | None
-        Channels seen in ``fit``, as in ``mne.Info["chs"]``. None if the channels are unknown, empty
-        if they differed between windows.
+        Channels seen in ``fit``, as in ``mne.Info["chs"]``. None if these channels are unknown; an
+        empty list if they differed between windows.
     any_montage : bool
         Whether the model accepts windows with different channels. If True, missing channels are
         omitted. If a montage contains none of the channels seen in ``fit``, all EEG channels of
@@ -229,12 +229,12 @@ def check_channels(channels: Sequence[str]) -> list[str]:
     ['C3', 'C4']
     """
     if isinstance(channels, str):
-        raise TypeError(f"channels must be a list of names, got the string {channels!r}.")
+        raise TypeError(f"channels must be a list of names, got {channels!r}. Pass [{channels!r}].")
     names = list(channels)
     if not names or len(set(names)) < len(names):
         raise ValueError(
-            f"channels must contain at least one name, and each name only once, got {names}. List "
-            "each channel to use exactly once."
+            f"channels must contain at least one name, and each name only once, got {names}. Pass "
+            "each required channel once."
         )
     return names
 
@@ -365,7 +365,10 @@ def _list(names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Derivation:
-    """Channel of a model, computed from a recording as a channel minus its reference channels.
+    """How a channel of a model is computed from a recording.
+
+    The channel is one channel of the recording, minus the mean of reference channels if there are
+    any.
 
     Attributes
     ----------
@@ -427,7 +430,9 @@ def find_channels(
 
     Examples
     --------
-    ``C3-M2`` is derived. ``Fpz-Cz`` cannot be derived from ``Cz-Fpz``, which has reversed polarity:
+    ``C3-M2`` is derived, because ``A2`` and ``M2`` are treated as the same electrode. ``T7`` is
+    matched to ``T3``, the old name of the same electrode. ``Fpz-Cz`` cannot be derived from
+    ``Cz-Fpz``, which has reversed polarity:
 
     >>> from braindecode_pars.windows.picking import find_channels
     >>> names = ["EEG C3-REF", "EEG A2-REF", "EEG Cz-Fpz", "T3"]

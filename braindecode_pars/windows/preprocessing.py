@@ -63,8 +63,8 @@ FIELDS = tuple(_RULES)
 class Preprocessing:
     """Preprocessing of recordings: sampling rate, filters, reference, unit, channels, windows.
 
-    It describes a recording, or the recordings that a model was trained on. Unknown entries are
-    None.
+    A Preprocessing describes a recording, or the recordings that a model was trained on. Unknown
+    entries are None.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ def missing_steps(trained: Preprocessing, actual: Preprocessing) -> Preprocessin
         Preprocessing of the training data.
     actual : Preprocessing
         Preprocessing that was already applied to the recording, as far as known. If its ``scale``
-        is unknown, its ``band`` is ignored, because this may be the band of the amplifier.
+        is unknown, its ``band`` is ignored, because ``band`` may then be the band of the amplifier.
 
     Returns
     -------
@@ -421,7 +421,7 @@ def warn_of_average(reference: str | None, channels: Sequence[str]) -> None:
     """Warn if an average reference includes channels that are not scalp electrodes.
 
     Ears and mastoids are accepted. No warning is issued if at least half of the channels are not
-    scalp electrodes.
+    scalp electrodes, because the channels then probably have other names than in the 10-20 system.
 
     Parameters
     ----------

@@ -25,11 +25,15 @@ def recorded(
     """Return the preprocessing of a recording from its info and its recorded steps.
 
     The MNE info contains the cutoff frequencies of the band-pass filter, an average reference that
-    was applied as a projection, and whether the reference was changed in another way. Recorded
-    steps also indicate which steps were not applied: for example, if no notch filter was recorded,
-    no notch filter was applied. If the effect of any recorded step is unknown, as for a lambda, it
-    is also unknown which steps were not applied. If no steps were recorded, the notch filter and
-    the scale are unknown.
+    was applied as a projection, and whether the reference was changed in another way. The recorded
+    steps supplement the info, in one of three ways:
+
+    - If steps were recorded, and the effect of every step is known, the function assumes that no
+      other steps were applied: without a recorded notch filter, for example, ``notch`` is empty.
+    - If steps were recorded, but the effect of a step is unknown (as for a lambda), ``scale`` is
+      unknown, as well as every entry that neither the info nor a known step determines.
+    - If no steps were recorded, ``notch`` and ``scale`` are unknown. The reference is "as
+      recorded", unless the info states otherwise.
 
     Parameters
     ----------

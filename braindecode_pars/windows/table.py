@@ -187,9 +187,10 @@ class Montage:
         return self.chs_info is None, tuple(self.names), kinds, self.bads, rows, self.n_rows
 
     def pick(self, positions: Any, chs_info: list[dict] | None = None) -> Self:
-        """Return a montage with the channels at the given positions, in this order.
+        """Return a montage with the channels at the given indices (``positions``), in this order.
 
-        ``chs_info`` replaces the channel info of the picked channels. If None, it is not changed.
+        ``chs_info`` replaces the channel info of the picked channels. If None, the info is not
+        changed.
         """
         descriptions = self.chs_info or []
         chosen = np.asarray(positions, dtype=int)
@@ -216,12 +217,14 @@ class Windows(Sequence):
         (None or NaN if unknown), ``sfreq`` in Hz (NaN if unknown), ``channels`` (a
         :class:`Montage`), ``preprocessing`` (a
         :class:`~braindecode_pars.windows.preprocessing.Preprocessing`), ``reader`` (an object that
-        reads the samples), and ``base`` (index of the recording in its reader). If there are
-        several corpora, the names of the subjects begin with the name of their corpus.
+        reads the samples), and ``base`` (for a recording in a SignalStore, the index of the signal
+        of its first channel; 0 for all other recordings). If there are several corpora, the names
+        of the subjects begin with the name of their corpus.
     table : pandas.DataFrame
         One row per window, with the columns ``recording`` (row in ``recordings``), ``item`` (index
-        of the window in the reader), ``start`` and ``stop`` in samples of the recording (-1 if
-        unknown), ``label`` if there are labels, and other metadata of the dataset.
+        of the window in its dataset, list or array or, in a SignalStore, index of its first
+        sample), ``start`` and ``stop`` in samples of the recording (-1 if unknown), ``label`` if
+        there are labels, and other metadata of the dataset.
     label_dtype : numpy.dtype | None
         Data type of the labels if they are strings, because the table stores strings as objects.
         None for other labels.
@@ -253,8 +256,8 @@ class Windows(Sequence):
     def shape(self) -> tuple[int, ...]:
         """Shape (n_windows, n_chans, n_times), which braindecode uses to build a model.
 
-        (n_windows,) if windows differ in shape, or if a window would have to be read to determine
-        its shape.
+        If windows differ in shape, or if a window would have to be read to determine its shape, the
+        value is (n_windows,).
         """
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
         sizes = [*{montage.n_chans or 0 for montage in self.montages}, *np.unique(lengths).tolist()]
@@ -277,7 +280,7 @@ class Windows(Sequence):
         return np.array([*self], dtype=dtype)
 
     def take(self, positions: Any) -> Self:
-        """Return a subset: the windows at the given positions, in this order."""
+        """Return a subset: the windows at the given indices (``positions``), in this order."""
         return replace(self, table=self.table.iloc[np.asarray(positions)])
 
     # Columns -----------------------------------------------------------------------------------
@@ -369,7 +372,7 @@ class Windows(Sequence):
         return None if known.empty else float(known.iloc[0])
 
     def with_labels(self, y: np.ndarray, names: Mapping[str, Any] | None = None) -> Self:
-        """Return a copy with other labels and class names. Its samples are not copied."""
+        """Return a copy with other labels and class names, without copying samples."""
         # The table stores strings as objects, and several labels of a window as one object.
         dtype = y.dtype if y.ndim == 1 and y.dtype.kind in "US" else None
         plain = y.ndim == 1 and y.dtype.kind in "biuf"
@@ -377,7 +380,7 @@ class Windows(Sequence):
         return replace(self, table=table, label_dtype=dtype, label_names=names)
 
     def with_subjects(self, subjects: np.ndarray) -> Self:
-        """Return a copy with other subjects. Its samples are not copied.
+        """Return a copy with other subjects, without copying samples.
 
         If a recording contains windows of several subjects, it is split into one row of
         ``recordings`` per subject.
@@ -417,7 +420,7 @@ class Windows(Sequence):
         return self.montages[self.montage_numbers[i]]
 
     def with_montages(self, montages: Sequence[Montage]) -> Self:
-        """Return a copy with one new montage for each montage in ``self.montages``."""
+        """Return a copy in which ``montages[i]`` replaces ``self.montages[i]`` for every i."""
         new = {id(old): montage for old, montage in zip(self.montages, montages, strict=True)}
         column = [new.get(id(montage), montage) for montage in self.recordings["channels"]]
         return replace(self, recordings=self.recordings.assign(channels=objects(column)))
@@ -428,7 +431,8 @@ class Windows(Sequence):
     def stored_shapes(self) -> np.ndarray:
         """Number of channels and samples of the windows of a SignalStore, shape (n_windows, 2).
 
-        Zero for windows that are not in a SignalStore; these must be read to determine the shape.
+        Zero for windows that are not in a SignalStore: such a window must be read to determine its
+        shape.
         """
         n_chans = np.array([montage.n_chans or 0 for montage in self.montages])
         lengths = self.table["stop"].to_numpy() - self.table["start"].to_numpy()
@@ -458,7 +462,7 @@ class Windows(Sequence):
         return self.column("reader"), self.column("base"), items, lengths, numbers
 
     def read(self, positions: Sequence[int] | np.ndarray) -> np.ndarray | list[np.ndarray]:
-        """Read the samples of the windows at the given positions, as float32.
+        """Read the samples of the windows at the given indices (``positions``), as float32.
 
         Windows of a SignalStore that have the same channels and length are read in one call, and
         returned as an array of shape (n_windows, n_chans, n_times). All other windows are returned
@@ -486,7 +490,8 @@ class Windows(Sequence):
         Parameters
         ----------
         positions, channels, starts : ndarray of int, shape (n_crops,)
-            Window, channel (index in the picked channels), and first sample in the window.
+            Index of the window, index of the channel in the picked channels, and index of the first
+            sample in the window.
         n_times : int
             Number of samples per crop.
 
@@ -537,8 +542,8 @@ class Windows(Sequence):
     def check(self) -> tuple[int, int]:
         """Check that all samples are finite and that all windows have the same shape.
 
-        If ``shapes`` is None, all windows are read once. The samples of a SignalStore are not
-        checked again.
+        All windows are read once, unless their shapes are known because they come from a
+        SignalStore, whose samples were checked when it was created.
 
         Returns
         -------

@@ -126,7 +126,7 @@ class Transitions:
 
     @classmethod
     def from_json(cls, described: dict[str, Any] | None) -> Self | None:
-        """Create transitions from the result of :meth:`to_json`. If it is None, return None."""
+        """Create transitions from a dict returned by :meth:`to_json`. For None, return None."""
         if described is None:
             return None
         return cls(**{name: np.array(values) for name, values in described.items()})
@@ -141,8 +141,8 @@ class Transitions:
         Parameters
         ----------
         probabilities : ndarray, shape (n_windows, n_classes)
-            Class probabilities predicted by the classifier, in the order of time. A row of NaN is a
-            window without a prediction; its smoothed probabilities depend only on the predictions
+            Class probabilities predicted by the classifier, in chronological order. A row of NaN is
+            a window without a prediction; its smoothed probabilities depend only on the predictions
             for the other windows.
 
         Returns

@@ -135,8 +135,12 @@ class Measured(_Computed):
 def _measured(scores: pd.DataFrame, origin: list[str], *, compared: bool) -> Iterator[str]:
     yield from _list_table(table(scores).reset_index())
     # Below the table: number of subjects, and provenance of the scores.
-    n = summarize(scores)["n"].max()
-    text = f"Cells are the mean ± SD over {n} held-out subjects{averaged_seeds(scores)}."
+    sizes = summarize(scores).groupby("n_train_subjects")["n"].max()
+    text = f"Cells are the mean ± SD over {sizes.min()} held-out subjects"
+    text += "".join(
+        f" ({size} with {n} labeled subjects)" for n, size in sizes[sizes > sizes.min()].items()
+    )
+    text += f"{averaged_seeds(scores)}."
     yield from ("", text, "")
     yield from (".. rst-class:: origin", "")
     yield from (f"| ``{line}``" for line in origin)

@@ -163,7 +163,7 @@ def _test_table(tests: dict, title: str) -> pd.DataFrame:
             {
                 "labeled subjects": str(n),
                 title: other,
-                "mean scores": test["means"],
+                "mean scores of the two methods": test["means"],
                 DIFFERENCE: difference_cell(test),
                 HIGHER: n_higher_cell(test),
                 P_HOLM: f"{p:.2g}",

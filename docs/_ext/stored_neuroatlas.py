@@ -112,9 +112,9 @@ def neuroatlas_tests() -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "band": str(test["band"]),
+                "passband": str(test["band"]),
                 "features": TOKENS[test["tokens"]],
-                "methods": f"{test['method_a']} - {test['method_b']}",
+                "compared methods": f"{test['method_a']} minus {test['method_b']}",
                 DIFFERENCE: difference_cell(test),
                 HIGHER: n_higher_cell(test),
                 P_HOLM: f"{test['p_holm']:.2g}",
@@ -158,9 +158,9 @@ def neuroatlas_losses() -> pd.DataFrame:
     for (band, method), part in stored.groupby(["band", "method"], observed=True):
         rows.append(
             {
-                "band": str(band),
+                "passband": str(band),
                 "pretraining": str(method),
-                "pretrainings": str(len(part)),
+                "runs": str(len(part)),
                 "steps": " and ".join(f"{n:,}" for n in sorted({*part["steps"]})),
                 "CPU seconds": f"{part['cpu_seconds'].mean():.0f}",
                 "relative training loss": _mean_and_range(part["relative_loss"]),

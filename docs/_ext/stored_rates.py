@@ -22,7 +22,7 @@ __all__ = [
 
 #: Stored columns of error rates and the names of the tests.
 TESTS = {
-    "two_way": "subjects x draws",
+    "two_way": "crossed random effects",
     "corrected": "corrected t-test of means",
     "wilcoxon": "Wilcoxon's test of means",
 }
@@ -57,7 +57,8 @@ def by_variances() -> pd.DataFrame:
 
 
 def _table(groups: pd.core.groupby.DataFrameGroupBy, title: str) -> pd.DataFrame:
-    columns = {**TESTS, "power": "power, subjects x draws"}
+    columns = {column: f"error rate, {name}" for column, name in TESTS.items()}
+    columns["power"] = "power, crossed random effects"
     return pd.DataFrame(
         [
             {title: name, **{shown: _range(part[column]) for column, shown in columns.items()}}

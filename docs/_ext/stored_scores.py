@@ -36,7 +36,7 @@ MEASURED = Path(__file__).parents[1] / "measured"
 
 #: Column heads of tables of tests.
 DIFFERENCE = "difference (uncorrected 95 % CI)"
-HIGHER = "subjects with a higher score"
+HIGHER = "subjects with a positive difference"
 P_HOLM = "p (Holm)"
 DETECTABLE = "minimum detectable difference"
 
@@ -111,16 +111,16 @@ def table(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def averaged_seeds(scores: pd.DataFrame) -> str:
-    """Describe how many seeds were averaged per subject, and which methods have more seeds."""
+    """Describe how many draws were averaged per subject, and which methods have more draws."""
     keys = ["subject", "n_train_subjects", "method"]
     seeds = scores.groupby(keys, sort=False)["seed"].nunique().groupby(keys[1:], sort=False).min()
     few, many = seeds.min(), seeds.max()
     if many == 1:
         return ""
-    text = f", after averaging {few} seeds per subject"
+    text = f". The score of a subject is the mean over {few} draws of labeled subjects"
     for n, more in seeds[seeds > few].groupby("n_train_subjects"):
-        methods = " and ".join(more.index.unique("method"))
-        text += f" ({many} seeds for {methods} with {n} labeled subjects)"
+        methods = " and ".join(f'"{method}"' for method in more.index.unique("method"))
+        text += f" ({many} draws for {methods} with {n} labeled subjects)"
     return text
 
 
@@ -165,13 +165,10 @@ def _result_differences(name: str) -> pd.DataFrame:
 
 
 def gain(name: str, method: str, n: int) -> str:
-    """Format the difference from training from scratch with its test."""
+    """Format the difference from training from scratch with its interval and p-value."""
     test = _result_differences(name).loc[(method, str(n))]
     difference, interval = test[DIFFERENCE][:-1].split(" (")
-    return (
-        f"{difference} (uncorrected 95 % CI {interval}; Holm-corrected p = {test[P_HOLM]}; "
-        f"minimum detectable difference {test[DETECTABLE]})"
-    )
+    return f"{difference} (uncorrected 95 % CI {interval}; Holm-corrected p = {test[P_HOLM]})"
 
 
 def variants(rows: list[list[str]]) -> pd.DataFrame:
@@ -209,5 +206,5 @@ def _test(scores: pd.DataFrame, method: str, other: str) -> pd.Series:
 
 
 def n_higher_cell(test: pd.Series) -> str:
-    """Format the number of subjects with a higher score, without subjects with equal scores."""
+    """Format the number of subjects with a positive difference."""
     return f"{test['wins']} of {test['n_subjects']}"

@@ -89,7 +89,7 @@ def sleep_table(name: str) -> pd.DataFrame:
             scores = sleep_scores(name, centered=centered)
             method_scores = scores[scores["method"] == method]
             for n, part in method_scores.groupby("n_train_subjects"):
-                row[f"{n} labeled{', centered' if centered else ''}"] = score_cell(part)
+                row[f"{labeled(n)}{', centered' if centered else ''}"] = score_cell(part)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -147,11 +147,15 @@ def network_table() -> pd.DataFrame:
     rows = []
     for method, method_scores in scores.groupby("method", sort=False):
         cells = {
-            f"{n} labeled subjects": score_cell(part)
-            for n, part in method_scores.groupby("n_train_subjects")
+            labeled(n): score_cell(part) for n, part in method_scores.groupby("n_train_subjects")
         }
         rows.append({"network": method} | cells)
     return pd.DataFrame(rows).fillna("")
+
+
+def labeled(n: int) -> str:
+    """Return the column head of a number of labeled subjects."""
+    return f"{n} labeled subject{'s' * (n > 1)}"
 
 
 def control_table(question: str) -> pd.DataFrame:

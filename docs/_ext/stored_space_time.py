@@ -63,8 +63,21 @@ def space_time_tests(name: str) -> pd.DataFrame:
     tests = {}
     for method, reference in COMPARED:
         pair = scores[scores["method"].isin([method, reference])]
-        tests[n, f"{method} - {reference}"] = _test(pair, method, reference)
-    return _test_table(tests, "methods")
+        tests[n, f"{method} minus {reference}"] = _test(pair, method, reference)
+    return _test_table(tests, "compared methods")
+
+
+#: Stored names of the parts of a loss, and their names in the table.
+_PARTS = {
+    "x": "left to right",
+    "y": "back to front",
+    "z": "vertical",
+    "t": "time",
+    "features": "features",
+    "spectral": "spectra",
+    "pars": "PARS",
+    "all": "total loss",
+}
 
 
 def space_time_losses() -> pd.DataFrame:
@@ -72,5 +85,5 @@ def space_time_losses() -> pd.DataFrame:
     stored = pd.read_csv(FOLDER / "losses.csv", comment="#")
     parts = stored["part"].str.replace("_space_time", "").str.replace("_by_token", "")
     means = stored.assign(part=parts).groupby(["method", "part"], sort=False)["loss"].mean()
-    wide = means.unstack(sort=False)[["x", "y", "z", "t", "features", "spectral", "pars", "all"]]
+    wide = means.unstack(sort=False)[[*_PARTS]].rename(columns=_PARTS)
     return wide.map("{:.2f}".format).replace("nan", "").reset_index()

@@ -2,13 +2,12 @@
 What do the pretext tasks predict, and which is best?
 =====================================================
 
-A pretext task is a task without labels, with which an encoder is pretrained. The encoder predicts
-time shifts between patches of the signal (PARS), samples (MAE), or positions of patches (MP3 and
-DropPos); Joint combines PARS and MAE. After seconds of pretraining, none of these five tasks is
-best: the scores of linear classifiers on held-out subjects overlap between tasks, no pretrained
-encoder scores higher than a random encoder, and log band power scores far higher. For a fair
-comparison, all tasks have the same encoder, windows, number of steps and seeds. However, a page
-that runs in seconds cannot rank the tasks.
+A pretext task is the task on which an encoder is pretrained, without labels: predicting time shifts
+between patches of the signal (PARS), samples (MAE), or positions of patches (MP3 and DropPos);
+Joint combines PARS and MAE. On this page, none of these five tasks is best: after seconds of
+pretraining, the scores of linear classifiers on held-out subjects overlap. No pretrained encoder
+scores higher than a random encoder, and log band power scores far higher. All tasks have the same
+encoder, windows, number of steps and seeds, but such short runs cannot rank the tasks.
 
 :bdg-info:`simulated` :bdg-secondary:`40 s`
 """
@@ -17,9 +16,9 @@ that runs in seconds cannot rank the tasks.
 # Inputs and targets of the pretext tasks
 # ---------------------------------------
 #
-# The figure shows four pretext tasks on the same window, one row per task. The label on the left
-# states what is predicted. The encoder receives blue patches with their position, and orange
-# patches without their position. It does not receive the gray parts of the signal.
+# The figure shows four pretext tasks on the same window. The label on the left states what is
+# predicted. The encoder receives blue patches with their position, and orange patches without their
+# position. It does not receive the gray parts of the signal.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -79,30 +78,26 @@ for ax, (label, parts) in zip(axes, rows.items(), strict=True):
     ax.set(yticks=[], xlim=(0, 30))
     ax.spines[["top", "right", "left"]].set_visible(False)
 axes[-1].set_xlabel("seconds")
-# sphinx_gallery_alt = "One signal in four rows; colors mark the patches that each pretext task"
-# sphinx_gallery_alt = "uses, hides or removes"
+# sphinx_gallery_alt = "One signal in four rows; colors mark used, hidden and removed patches"
 plt.show()
 
 # %%
-# Each pretext task has a chance-level loss: the loss of the best prediction that does not use the
-# signal.
+# The chance-level loss is the loss of the best prediction that does not use the signal.
 #
 # * :class:`~braindecode_pars.pretext.PARS` predicts the time shift between each pair of patches
 #   without a position. The chance-level loss is the mean squared error of predicting zero.
 # * :class:`~braindecode_pars.pretext.MAE` removes half of the patches and predicts the samples of
-#   all patches. The chance-level loss is the mean squared error of predicting zero, which is the
-#   variance of the normalized signal: 1.
+#   all patches. The chance-level loss, of predicting zero, is 1 (the variance of the signal).
 # * :class:`~braindecode_pars.pretext.MP3` receives no positions and predicts the position of every
-#   patch. In the attention layers, only half of the patches can be attended to. The chance-level
-#   loss is log 30, because there are 30 positions.
+#   patch. Tokens can attend to half of the patches. The chance-level loss is log 30 (30 positions).
 # * :class:`~braindecode_pars.pretext.DropPos` removes half of the patches, and predicts the
 #   positions of most of the remaining patches. The chance-level loss is log 26, because 26 of the
 #   30 positions remain possible: the positions of 4 patches are known.
 # * :class:`~braindecode_pars.pretext.Joint` trains several pretext tasks on one encoder. Here, its
 #   loss is the sum of the relative losses of PARS and MAE, so the chance-level loss is 2.
 #
-# Two further pretext tasks are not shown. :class:`~braindecode_pars.pretext.SpectralMAE` is like
-# MAE, but predicts the log power spectrum of the removed patches.
+# Other pretext tasks are not shown: :class:`~braindecode_pars.pretext.SpectralMAE` is like MAE, but
+# predicts the log power spectrum of the removed patches, and
 # :class:`~braindecode_pars.pretext.SignalFeatures` predicts hand-crafted features of the window.
 
 print({name: round(task.chance_loss(), 3) for name, task in tasks.items()})
@@ -135,20 +130,18 @@ plotting.training_curves(history[[*columns, "method", "seed"]])
 plt.show()
 
 # %%
-# Only the losses of MAE and of Joint, the sum of PARS and MAE, decrease clearly below the chance
-# level. However, the dashed line, which is the loss of MAE on removed patches only, stays near the
-# chance level, so MAE only copies the visible patches. The losses of PARS and MP3 are close to the
-# chance level. The loss of DropPos is near 1.04, which is log 30 / log 26: DropPos predicts all 30
-# positions with the same probability, including the four known positions.
+# Only the losses of MAE and of Joint decrease clearly below the chance level. However, the loss of
+# MAE on removed patches only (dashed line) stays near the chance level, so MAE only copies the
+# visible patches. The losses of PARS and MP3 are close to the chance level. The loss of DropPos is
+# near 1.04 (log 30 / log 26): all 30 positions are predicted with the same probability.
 #
 # A linear probe on held-out subjects
 # -----------------------------------
 #
 # The encoders are now frozen (not trained any further). For each of six subjects that were not used
-# for pretraining, a linear probe (here, a logistic regression on the features of the encoder) is
-# trained on the other five subjects, and predicts the sleep stages of this subject. Cohen's kappa
-# is computed over the windows of all six subjects. The baselines are an encoder with random weights
-# and log band power.
+# for pretraining, a linear probe (a logistic regression on the features) is trained on the other
+# five subjects and predicts the sleep stages. Cohen's kappa is computed over the windows of all six
+# subjects. The baselines are a random encoder (random weights) and log band power.
 
 X, y, groups = as_sklearn(labeled)
 
@@ -172,20 +165,16 @@ print(scores.groupby("method", sort=False)["value"].agg(["mean", "std", "count"]
 _, ax = plt.subplots(layout="constrained")
 ax.plot(scores["value"], scores["method"], "o")
 ax.set_xlabel("Cohen's kappa")
-# sphinx_gallery_alt = "Cohen's kappa of seven encoders and baselines as dots; log band power is"
-# sphinx_gallery_alt = "far higher"
+# sphinx_gallery_alt = "Cohen's kappa of seven methods as dots; log band power is far higher"
 plt.show()
 
 # %%
-# These results do not rank the pretext tasks. The mean score of each pretrained encoder is at most
-# that of the random encoder. The reason is that, by default, a token (input of the encoder)
-# contains the power spectrum of its patch. Features of a random encoder therefore already
-# distinguish the sleep stages, and seconds of pretraining do not improve the features. The scores
-# of the tasks overlap, although they are only from three seeds and the same six subjects. The
-# relative loss does not rank the tasks either: MAE has the lowest loss, because it copies visible
-# patches, but one of the lowest scores. Log band power scores far higher, because the simulated
-# stages are defined by frequency bands.
-#
-# See :doc:`/results/index` for more subjects, longer training and fine-tuning.
+# These results do not rank the pretext tasks. No pretrained encoder has a higher mean score than
+# the random encoder: by default, the input of the encoder contains the power spectrum of each
+# patch, so even random features distinguish the sleep stages, and seconds of pretraining do not
+# improve them. The scores of the tasks overlap. The relative loss does not rank the tasks either:
+# MAE has the lowest loss, because it copies visible patches, but one of the lowest scores. Log band
+# power scores far higher, because the simulated stages are defined by frequency bands. See
+# :doc:`/results/index` for more subjects, longer training and fine-tuning.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/five_tasks.png"

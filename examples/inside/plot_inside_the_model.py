@@ -2,10 +2,12 @@
 What has an encoder learned if its loss is below the chance level?
 ==================================================================
 
-In these simulated nights, to a large part slow drifts of the signal. On held-out subjects, the
-relative loss (pretraining loss divided by the chance-level loss) is .75; if drifts are removed from
-the signals, it is .92. On white noise, from which nothing can be learned, overlapping patches alone
-decrease the relative loss to .78. All signals are simulated, so that their content is known.
+Mainly slow drifts, in the simulated nights of this page. An encoder is pretrained with PARS, the
+task of predicting the time shift between patches of a signal. On held-out subjects, its relative
+loss (loss divided by the chance-level loss; lower is better) is .75; if drifts are removed from the
+signals, it is .92. The loss can also decrease although nothing is learned about EEG: on white
+noise, overlapping patches alone decrease it to .78. All signals are simulated, so that their
+content is known.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 """
@@ -14,10 +16,9 @@ decrease the relative loss to .78. All signals are simulated, so that their cont
 # Predicted shifts on held-out subjects
 # -------------------------------------
 #
-# The pretext task is PARS: the encoder receives patches of a window, and predicts the time shift
-# between patches whose position is hidden (:doc:`plot_recording_to_tokens`). Five subjects are used
-# for pretraining, and three are held out. So that the loss decreases within seconds of training,
-# patches are two seconds long, and half of them keep their position.
+# In PARS, the positions of some patches are hidden, and the shifts between them are predicted
+# (:doc:`plot_recording_to_tokens`). Five subjects are used for pretraining, and three are held out.
+# So that the loss decreases within seconds, patches last two seconds, and half keep their position.
 
 import matplotlib.pyplot as plt
 import mne
@@ -66,7 +67,6 @@ prediction, target, error = predict(task, signals(held_out))
 window = error.argsort()[len(error) // 2]
 plotting.shift_matrices(prediction[window].numpy(), target[window].numpy())
 # sphinx_gallery_alt = "Predicted shifts near zero, true shifts from dark to bright, and the errors"
-# sphinx_gallery_alt = "between them"
 plt.show()
 
 # %%
@@ -84,16 +84,14 @@ for name, band in bands.items():
 # %%
 # The improvement over the chance level is 1 minus the relative loss. With drifts only, about half
 # of this improvement remains; without drifts, a third remains. Therefore, remove drifts with a
-# high-pass filter before pretraining, as the loaders of public corpora and the command
-# ``braindecode-pars store --low 0.3`` do.
+# high-pass filter before pretraining, as ``braindecode-pars store --low 0.3`` does.
 #
 # The overlap shortcut
 # --------------------
 #
-# White noise has no temporal structure, so time shifts should not be predictable. However, patches
-# that overlap share samples, from which their shift can be determined. To show this, PARS is
-# trained on white noise with overlapping patches and, as a control, with two patches that cannot
-# overlap.
+# White noise has no temporal structure, so time shifts should not be predictable. However,
+# overlapping patches share samples, from which their shift can be determined. To show this, PARS is
+# trained on white noise with overlapping patches and, as a control, with two separate patches.
 
 
 def train_on_noise(n_steps=250, **sampling):
@@ -119,25 +117,24 @@ for ax, (name, sampling) in zip(axes, samplings.items(), strict=True):
     ax.errorbar(shifts, mean, sd, fmt="o", label="mean ± SD")
     ax.set(title=f"{name}: relative loss {error.mean():.2f}", xlabel="true", ylabel="predicted")
 axes[0].legend()
-# sphinx_gallery_alt = "Predicted against true shifts: an increasing line with overlap, a flat line"
-# sphinx_gallery_alt = "without overlap"
+# sphinx_gallery_alt = "Predicted against true shifts: increasing with overlap, flat without it"
 plt.show()
 
 # %%
 # The figure shows predicted against true shifts, in units of the window length. With overlap, the
 # loss on noise is well below the chance level. Even some shifts longer than a patch (a third of the
-# window) are partly predicted, because other patches lie between two patches that do not overlap,
-# and overlap with both. Without overlap, the loss is at the chance level. As a control in your own
-# pretraining, use ``pretext_params={"overlap": False}``.
+# window) are partly predicted: if two patches do not overlap, a third patch may overlap with both.
+# Without overlap, the loss is at the chance level. For this control in your own pretraining, use
+# ``pretext_params={"overlap": False}``.
 #
 # Features by sleep stage
 # -----------------------
 #
 # Each point of the next figure is a window of a held-out subject: the first two principal
 # components of the features. Left: pretrained encoder, colored by sleep stage. Middle: the same
-# points, colored by subject. Right: an encoder with random weights, colored by sleep stage. The
-# numbers printed below are scores of linear probes (linear classifiers on the features): each
-# held-out subject is predicted by a probe that was trained on the other two.
+# points, colored by subject. Right: random encoder (random weights), colored by sleep stage. The
+# printed numbers are balanced accuracies (mean ± SD) of linear probes, that is, linear classifiers
+# on the features. Each held-out subject is predicted by a probe that was trained on the other two.
 
 X, y, groups = as_sklearn(BaseConcatDataset(held_out))
 stages = np.array(datasets.simulated.STAGES)[y]
@@ -151,8 +148,7 @@ for ax, (name, labels) in zip(axes, panels, strict=True):
         ax.scatter(*points[labels == label].T, s=12, alpha=0.75, lw=0, label=label)
     ax.set(title=name, xlabel="dimension 1", ylabel="dimension 2")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-# sphinx_gallery_alt = "Three scatter plots without clusters: by stage, by subject, and by stage"
-# sphinx_gallery_alt = "for a random encoder"
+# sphinx_gallery_alt = "Three scatter plots without clusters, colored by stage, subject and stage"
 plt.show()
 
 for name, encoder in encoders.items():
@@ -162,19 +158,18 @@ for name, encoder in encoders.items():
     print(f"{name}: balanced accuracy {scores.mean():.2f} ± {scores.std():.2f}")
 
 # %%
-# The features do not form clusters. With features of the pretrained encoder, the linear probe
-# scores well above the chance level (0.20), but so does the probe on the random encoder: the input
-# of both encoders (tokens) contains the power spectrum of the signal. The drifts, which the
-# pretrained encoder has learned to use, are hardly related to sleep stages.
+# The features do not form clusters. The linear probe on the pretrained encoder scores well above
+# the chance level (0.20), but so does the probe on the random encoder, because the input of both
+# encoders contains the power spectrum of the signal. The drifts, which the pretrained encoder has
+# learned to use, are hardly related to sleep stages.
 #
 # Attention on the scalp
 # ----------------------
 #
 # To classify a window, the network combines the features of its channels with attention: a learned
 # query assigns a weight to each channel. The following code simulates open and closed eyes: with
-# closed eyes, a 10 Hz rhythm is added to six posterior channels of sixteen. Networks are then
-# trained from scratch to distinguish both states, with three random seeds. The maps show the mean
-# attention weights.
+# closed eyes, a 10 Hz rhythm is added to six posterior channels of sixteen. Networks are trained
+# from scratch to distinguish both states, with three random seeds. The maps show the mean weights.
 
 montage = mne.channels.make_standard_montage("biosemi16")
 info = mne.create_info(montage.ch_names, 100, "eeg").set_montage(montage)
@@ -198,14 +193,13 @@ fig, axes = plt.subplots(1, 2, figsize=(6, 3), layout="constrained")
 for ax, of_channels, state in zip(axes, weights, ("closed", "open"), strict=True):
     mne.viz.plot_topomap(of_channels, info, axes=ax, vlim=(0, weights.max()), show=False)
     ax.set_title(f"eyes {state}: up to {of_channels.max():.2f}")
-# sphinx_gallery_alt = "Two scalp maps: with eyes closed, attention is posterior; with eyes open,"
-# sphinx_gallery_alt = "it is uniform"
+# sphinx_gallery_alt = "Two scalp maps: attention is posterior with eyes closed, else uniform"
 plt.show()
 
 # %%
 # The printed numbers are the sums of the weights of the six posterior channels. If all sixteen
 # channels had the same weight, the sum would be 6/16 = 0.38, as with open eyes. With closed eyes,
 # most of the attention is on the channels with the rhythm. The network does not receive electrode
-# positions, so it must have identified these channels by their signals.
+# positions, so it identified these channels by their signals.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/inside_the_model.png"

@@ -4,20 +4,18 @@ What are the input and the target of PARS?
 
 The input is 40 patches of one second, cut from one channel. PARS receives the start times of eight
 patches. For the other 32 patches, it predicts the time shift between the two patches of each pair.
-The best prediction that does not use the signal has an error of 11.7 seconds (root mean square).
-This page shows each step for 30 seconds of one channel. No model is trained.
+If the signal is not used, the best prediction has an error of 11.7 seconds (root mean square, RMS).
+This page shows each step for a bundled recording (Zyma et al. 2019; ODC-BY 1.0). No model is
+trained.
 
 :bdg-success:`real recordings` :bdg-secondary:`10 s`
-
-The recordings are bundled with the package (Zyma et al. 2019; ODC-BY 1.0).
 """
 
 # %%
 # From recording to window
 # ------------------------
 #
-# The recordings of the bundled dataset are filtered and have a sampling rate of 128 Hz. Here, they
-# are cut into windows of 30 seconds.
+# The bundled recordings have a sampling rate of 128 Hz. They are cut into windows of 30 seconds.
 
 import matplotlib.pyplot as plt
 import torch
@@ -36,10 +34,9 @@ print(f"{len(windows_ds)} windows of shape {window.shape}")
 # From window to one channel
 # --------------------------
 #
-# PARS is pretrained on crops (random excerpts) of **one** randomly drawn channel, so recordings can
-# have any montage. This page uses channel P3, which contains bursts of alpha. Instance
-# normalization subtracts the mean of the crop and scales its variance to one, so the unit of the
-# recording has no effect.
+# PARS receives crops (random excerpts) of **one** randomly drawn channel, so recordings can have
+# any montage. This page uses channel P3, which contains bursts of alpha. Instance normalization
+# subtracts the mean of the crop and scales its variance to one, so the unit has no effect.
 
 sfreq = patch_size = 128
 volts = torch.as_tensor(window[windows_ds.datasets[0].raw.ch_names.index("P3")])[None]
@@ -52,9 +49,8 @@ print("same result in microvolts:", torch.allclose(x, instance_norm(1e6 * volts)
 # -----------------------
 #
 # PARS cuts 40 patches of one second. Each start time is drawn independently, so some patches
-# overlap, and there are gaps between others. Eight patches keep their position (start time), and
-# the positions of the other 32 patches are hidden. (The encoder on this page is smaller than in the
-# paper.)
+# overlap. Eight patches keep their position (start time), and the positions of the other 32 patches
+# are hidden. (The encoder on this page is smaller than in the paper.)
 
 torch.manual_seed(0)
 encoder = PatchEncoder(patch_size, embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128)
@@ -79,14 +75,12 @@ for start, known in sorted(zip(seconds, is_known, strict=True)):
 top.set(ylabel="P3, standard deviations", xlim=(0, n_times / sfreq))
 bottom.set(xlabel="seconds", ylabel="patches", yticks=[], ylim=(-len(row_ends), 0.2))
 bottom.set_title("blue: position known, orange: position hidden", fontsize="medium")
-# sphinx_gallery_alt = "Thirty seconds of one channel; below it 40 patches, eight of them with a"
-# sphinx_gallery_alt = "known position"
+# sphinx_gallery_alt = "Thirty seconds of one channel; below it 40 patches, eight of them blue"
 plt.show()
 
 # %%
 # The next figure shows the input of the model: 40 patches in random order, eight of them with a
-# start time (blue). Several orange patches contain alpha, but from the waveforms alone, it is not
-# clear which of these patches was first.
+# start time (blue). From the waveforms, it is not clear which of the orange patches was first.
 
 patches = extract_patches(x, starts, patch_size)  # (1, 40, 128)
 fig, axes = plt.subplots(5, 8, figsize=(10, 4.6), sharey=True, layout="constrained")
@@ -94,8 +88,7 @@ for ax, patch, start, known in zip(axes.flat, patches[0], seconds, is_known, str
     ax.plot(patch, lw=0.9, color=COLORS[0 if known else 6])
     ax.set_title(f"{start:.1f} s" if known else "?", fontsize="small")
     ax.axis("off")
-# sphinx_gallery_alt = "Forty short waveforms in five rows; eight have a start time, the others a"
-# sphinx_gallery_alt = "question mark"
+# sphinx_gallery_alt = "Forty short waveforms: eight with a start time, 32 with a question mark"
 plt.show()
 
 # %%
@@ -103,13 +96,12 @@ plt.show()
 # ----------------------
 #
 # One linear layer maps the 128 samples of a patch to a token, a vector of 64 numbers. A token does
-# not contain the time of the patch, so a sinusoidal embedding of the start time is added. Start
-# times are real numbers, in units of the patch length. In fine-tuning, patches start at 0, 1, 2,
-# ... seconds, and the same embedding is used.
+# not contain the time of the patch, so a sinusoidal embedding of the start time (in units of the
+# patch length) is added. In fine-tuning, patches start at 0, 1, 2, ... seconds.
 #
 # Left: the sine entries of the embedding (rows) against the start time, from -1 (dark) to 1. The
-# upper entries change within seconds, and the lower entries hardly change. Right: cosine similarity
-# between the embeddings of each start time and of 10 seconds. It is highest for nearby times.
+# upper entries change within seconds, and the lower entries hardly change. Right: the cosine
+# similarity between the embeddings of each start time and of 10 s is highest for nearby times.
 
 tokens = encoder.tokenize(patches)  # (1, 40, 64)
 times = torch.arange(0, 29, 0.05)
@@ -121,15 +113,14 @@ left.imshow(codes[:, ::2].T.numpy(), aspect="auto", extent=(0, 29, 63, -1), cmap
 left.set(xlabel="start of the patch, seconds", ylabel="entry of the embedding")
 right.plot(times, similarity / similarity.max(), color=COLORS[0])
 right.set(xlabel="start of the patch, seconds", ylabel="cosine similarity to 10 s", ylim=(0, 1.05))
-# sphinx_gallery_alt = "Left: a striped image of the embedding. Right: similarity with a peak at"
-# sphinx_gallery_alt = "ten seconds"
+# sphinx_gallery_alt = "Left: a striped image of the embedding. Right: similarity, highest at 10 s"
 plt.show()
 
 # %%
-# If the position of a patch is hidden, the mask token, a learnable vector, is added instead of the
-# embedding. These are the first 32 patches, which is a random choice, because the patches are in
-# random order. The encoder processes all 40 tokens, and the decoder then predicts the time shift of
-# each pair of the 32 patches. The code does this step by step, and then in one call:
+# If the position of a patch is hidden, a learnable vector (the mask token) is added instead of the
+# embedding. These are the first 32 of the patches, which are in random order. The encoder processes
+# all 40 tokens, and the decoder then predicts the time shift of each pair of the 32 patches. The
+# code does this step by step, and then in one call:
 
 positions = sinusoidal_positions(starts[:, task.n_masked :] / patch_size, encoder.embed_dim)
 masked = task.mask_token.expand(1, task.n_masked, -1)
@@ -144,9 +135,8 @@ print("same prediction:", torch.allclose(step_by_step, in_one_call, atol=1e-5))
 #
 # The target of two patches j and k is their time shift, :math:`\theta_{jk} = (t_j - t_k) / T`,
 # where :math:`t_j` is the start time of patch j and :math:`T` the window length. Left: the shifts
-# of all pairs, with patches in the random order in which they were drawn. Middle: the same shifts,
-# with patches sorted by time. Right: histogram of the shifts if patches are drawn 2000 times. Small
-# shifts are the most frequent.
+# of all pairs, with patches in random order. Middle: the same, with patches sorted by time. Right:
+# histogram of the shifts in 2000 draws of the patches. Small shifts are the most frequent.
 
 target = relative_shifts(starts[:, : task.n_masked], n_times)[0].numpy()
 by_time = starts[0, : task.n_masked].argsort().numpy()
@@ -162,8 +152,7 @@ for ax, (title, matrix) in zip(axes, matrices.items(), strict=False):
 fig.colorbar(image, ax=axes[:2], label=r"$\theta_{jk}$", shrink=0.8)
 axes[2].hist(pairs.flatten(), 60, color=COLORS[0])
 axes[2].set(title="2000 draws", xlabel=r"$\theta_{jk}$", ylabel="pairs", yticks=[])
-# sphinx_gallery_alt = "A matrix of shifts in random order, the same matrix ordered by time, and a"
-# sphinx_gallery_alt = "peaked histogram"
+# sphinx_gallery_alt = "A matrix of shifts in random order, one ordered by time, and a histogram"
 plt.show()
 
 # %%
@@ -171,9 +160,8 @@ plt.show()
 # ------------
 #
 # The best prediction that does not use the signal is zero for every pair. ``chance_loss`` computes
-# the mean squared error of this prediction from a formula; the mean over the 2000 draws is almost
-# the same. If random positions are predicted instead of zeros, the error is twice as large. The
-# predictions of a randomly initialized model are slightly worse than zeros.
+# its mean squared error from a formula; the mean over the 2000 draws is almost the same. Random
+# positions double the error, and a randomly initialized model is slightly worse than zeros.
 
 chance = task.chance_loss()
 at_random = (shifts - shifts.roll(1, 0)).square().mean()
@@ -186,8 +174,7 @@ print(f"pairs of patches that share samples: {100 * proportion:.1f} %")
 
 # %%
 # To predict better than the chance level, the model can use properties of the signal that change
-# slowly over half a minute. It can also use a shortcut: overlapping patches share samples, so they
-# can be matched. The effect of this shortcut is measured in
-# :ref:`sphx_glr_auto_examples_inside_plot_inside_the_model.py`.
+# slowly over half a minute. As a shortcut, it can also match patches that share samples.
+# :doc:`plot_inside_the_model` measures the effect of this shortcut.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/recording_to_tokens.png"

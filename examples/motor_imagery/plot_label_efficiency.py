@@ -2,11 +2,11 @@
 How many labeled subjects does pretraining save?
 ================================================
 
-About six, for classifying imagined movements of the left vs. right fist: if a network is pretrained
-with PARS and then fine-tuned with 2 labeled subjects, its balanced accuracy is .59. The same
-network needs 8 labeled subjects to reach a similar accuracy (.60) without pretraining. The chance
-level is .5. With a second pretraining seed, the accuracy with 2 labeled subjects is .61. On two
-other tasks with real recordings, no significant difference was found
+About six, for classifying imagined movements of the left vs. the right fist. If a network is
+pretrained with PARS and then fine-tuned with 2 labeled subjects, its balanced accuracy is .59.
+Without pretraining, the same network needs 8 labeled subjects to reach a similar accuracy (.60).
+The chance level is .5. With a second pretraining seed, the accuracy with 2 labeled subjects is .61.
+On two other tasks with real recordings, no significant difference was found
 (:doc:`/auto_examples/start/plot_arithmetic`).
 
 :bdg-success:`real recordings` :bdg-secondary:`30 s`
@@ -21,11 +21,11 @@ datasets have the license ODC-BY 1.0.
 # The protocol
 # ------------
 #
-# The evaluation protocol is the same as in figure 3 of the paper: the number of labeled subjects
+# The evaluation protocol is that of figure 3 of the paper on PARS: the number of labeled subjects
 # varies, and the test subjects are fixed. The random seed determines which subjects are labeled,
-# the initial weights, and the random numbers in training. The method ``scratch`` is the same
-# network with random initial weights instead of a pretrained encoder, and with the same training.
-# The pretrained encoder is ``small``, which is bundled with the package (:doc:`/guide/pretrained`).
+# the initial weights, and the random numbers in training. "pretrained, fine-tuned" starts from the
+# bundled encoder ``small`` (:doc:`/guide/pretrained`); "from scratch" is the same network with
+# random initial weights. The table shows mean and SD of the balanced accuracy.
 
 from pathlib import Path
 
@@ -65,8 +65,8 @@ print(summary[["method", "n_train_subjects", "mean", "sd"]].round(2).to_string(i
 # different draws, and 20 other subjects are held out for the test. The encoder was pretrained
 # without labels on the recordings of these 50 subjects, with a version of PARS in which patches do
 # not overlap ("PARS without overlap"). "Seed 1" is a second encoder, pretrained in the same way
-# with another random seed. With four labeled subjects, there are seventeen further draws of
-# training from scratch and of the first encoder, which are not shown here: over all twenty draws,
+# with a different random seed. With four labeled subjects, there are seventeen further draws of
+# training from scratch and of the first encoder, which are not shown here. Over all twenty draws,
 # the difference between these two methods is significant (:doc:`/results/hands`).
 
 stored = Path("../../docs/measured/hands.csv")
@@ -84,10 +84,10 @@ plt.show()
 
 # %%
 # In each draw, all methods are trained on the same labeled subjects and tested on the same test
-# subjects. The next table summarizes, over the 20 test subjects, the balanced accuracy after
-# pretraining with the second seed minus that of training from scratch. With 2, 4 and 16 labeled
-# subjects, the difference is positive in 19 of the 20 test subjects; with 8 labeled subjects, it is
-# positive in 14.
+# subjects. For each test subject, the next code computes the balanced accuracy after pretraining
+# with the second seed minus the balanced accuracy after training from scratch. The table summarizes
+# these differences over the 20 subjects. With 2, 4 and 16 labeled subjects, the difference is
+# positive in 19 of the 20 subjects; with 8, it is positive in 14.
 
 is_subject = scores["subject"] != "all"
 means = (

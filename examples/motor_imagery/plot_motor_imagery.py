@@ -4,30 +4,27 @@ Does pretraining help motor imagery with two labeled subjects?
 
 The score increases, but probably not because of imagined movement. After training on two labeled
 subjects, a network with a pretrained encoder classifies .63 of the trials of ten held-out subjects
-correctly, the same network trained from scratch .52, and log band power with a linear classifier
-.56 (chance level .5). However, a linear classifier of low-frequency amplitude reaches .68, and if
-frequencies below 7 Hz are removed, the improvement by pretraining disappears. Most of the
-improvement is therefore probably not due to the brain rhythms of imagined movement. Eye movements
-toward the cue are a likely reason.
+correctly. The same network trained from scratch reaches .52, and log band power with a linear
+classifier .56 (chance level .5). However, a linear classifier of low-frequency amplitude reaches
+.68, and without frequencies below 7 Hz, the improvement by pretraining disappears. Eye movements
+toward the cue are therefore a more likely reason than the brain rhythms of imagined movement.
 
 :bdg-success:`real recordings` :bdg-secondary:`70 s`
 
 The recordings are runs 4, 8 and 12 of the PhysioNet EEG Motor Movement/Imagery Dataset (Schalk et
-al. 2004; Goldberger et al. 2000; ODC-BY 1.0), in which subjects imagine to open and close the left
-or right fist. The page reads them from the folder in the environment variable
-``BRAINDECODE_PARS_EEG``. If this variable is not set, the page downloads these runs of 13 subjects
-once from PhysioNet.
+al. 2004; Goldberger et al. 2000; ODC-BY 1.0), in which subjects imagine opening and closing the
+left or right fist. The page reads them from the folder in the environment variable
+``BRAINDECODE_PARS_EEG``, or downloads these runs of 13 subjects once.
 """
 
 # %%
 # Subjects that were not used for pretraining
 # -------------------------------------------
 #
-# The encoder ``small``, which is bundled with the package (:doc:`/guide/pretrained`), was
-# pretrained without labels on subjects 1 to 50 of this dataset. To avoid data leakage, it must only
-# be tested on other subjects; all protocols in ``evaluation`` check this. Here, two subjects are
-# labeled, and ten subjects, from 51 on, are tested. ``load`` cuts each trial from 1 to 4 s after
-# the cue, and applies the same preprocessing as in the pretraining of the encoder.
+# The bundled encoder ``small`` (:doc:`/guide/pretrained`) was pretrained without labels on subjects
+# 1 to 50 of this dataset. To avoid data leakage, it must be tested on other subjects. Here, two
+# subjects are labeled, and ten subjects, from 51 on, are tested. ``load`` cuts each trial from 1 to
+# 4 s after the cue, and applies the same preprocessing as in the pretraining of the encoder.
 
 import os
 from pathlib import Path
@@ -67,11 +64,10 @@ print(f"{len(X)} labeled trials, {len(X_test)} test trials, {X[0].shape[0]} chan
 # ----------------------------------------
 #
 # Imagined movements of the left and the right fist change brain rhythms at different locations, so
-# the head of the network (the part that classifies) has spatial filters. All settings are those of
-# :doc:`/results/hands`, which were chosen on other subjects. The methods ``small`` (pretrained) and
-# ``scratch`` (not pretrained) are networks of the same size, with the same training. The two
-# baselines are linear classifiers: one of log band power, and one of low-frequency amplitude, which
-# is the mean voltage of each channel in each quarter of a second.
+# the head of the network (the part that classifies) has spatial filters. All settings were chosen
+# on other subjects (:doc:`/results/hands`). "small, fine-tuned" (pretrained) and "from scratch" are
+# networks of the same size, with the same training. The baselines are linear classifiers of log
+# band power and of low-frequency amplitude (the mean of each channel in each quarter of a second).
 
 
 def low_frequency_amplitude(windows):
@@ -100,17 +96,15 @@ scores = accuracies(methods, X, y, X_test)
 scores.round(2)
 
 # %%
-# The pretrained network (``small``) scores higher than training from scratch in nine of ten
-# subjects. Low-frequency amplitude has the highest mean score. :doc:`/results/hands` has scores of
-# two other encoders, pretrained with PARS, with 20 held-out subjects and three draws (random
-# selections) of labeled subjects: .59 and .61, compared with .52 for training from scratch and .52
-# for log band power.
+# The pretrained network scores higher than training from scratch in nine of ten subjects.
+# Low-frequency amplitude has the highest mean score. In :doc:`/results/hands`, with 20 held-out
+# subjects and three draws (random selections) of labeled subjects, two encoders that were
+# pretrained with PARS reach .59 and .61, training from scratch .52, and log band power .52.
 #
 # The confusion matrix of the pretrained network:
 
 plotting.confusion_matrix(y_test, methods["small, fine-tuned"].predict(X_test), ["left", "right"])
-# sphinx_gallery_alt = "A confusion matrix: 67 % of left and 59 % of right trials are classified"
-# sphinx_gallery_alt = "correctly"
+# sphinx_gallery_alt = "A confusion matrix: 67 % of left and 59 % of right trials are correct"
 plt.show()
 
 # %%
@@ -138,8 +132,7 @@ for ax, (subject, values) in zip(axes.flat, maps.iterrows(), strict=False):
     image, _ = mne.viz.plot_topomap(values.to_numpy(), info, **style)
     ax.set_title(f"{subject}: {scores.loc['small, fine-tuned', subject]:.2f}", fontsize=9)
 fig.colorbar(image, ax=axes, shrink=0.7, label="log power")
-# sphinx_gallery_alt = "Eleven scalp maps of right minus left; four are blue on the left and red on"
-# sphinx_gallery_alt = "the right"
+# sphinx_gallery_alt = "Eleven scalp maps; four are blue on the left side and red on the right"
 plt.show()
 
 # %%
@@ -150,9 +143,9 @@ plt.show()
 # and eye movements toward the cue cause low-frequency activity.
 #
 # Two further analyses test this explanation. First, low-frequency amplitude is classified in the
-# first second after the cue, which none of the methods has used so far. Second, the methods are
-# trained and tested again after frequencies below 7 Hz were removed. The warning that is printed is
-# expected: the encoder was pretrained on signals that contained these frequencies.
+# first second after the cue, which has not been used so far. Second, the methods are trained and
+# tested again after frequencies below 7 Hz were removed. The printed warning is expected: the
+# encoder was pretrained on signals that contained these frequencies.
 
 first = preprocessing | dict(tmin=0, tmax=1)
 X1, _, _ = as_sklearn(datasets.physionet_mi.load(folder, LABELED, **first))
@@ -171,17 +164,16 @@ print(accuracies(again, X7, y, X7_test)["mean"].round(2).to_string())
 # Directly after the cue, low-frequency amplitude classifies .77 of the trials correctly. Without
 # frequencies below 7 Hz, the pretrained network and low-frequency amplitude score close to the
 # chance level, whereas the score of log band power hardly changes. Thus, the improvement depends on
-# low-frequency activity. The dataset has no EOG channels, so it is not possible to distinguish
-# activity of the eyes from low-frequency activity of the cortex. Any other network that is trained
-# on such recordings can also use this activity.
+# low-frequency activity. Without EOG channels, activity of the eyes cannot be distinguished from
+# low-frequency activity of the cortex.
 #
 # Prediction of a whole recording
 # -------------------------------
 #
-# ``predict_raw`` predicts a recording file as PhysioNet distributes it. This recording is of
+# ``predict_raw`` predicts a recording file as PhysioNet distributes it. This recording is from
 # subject 88, which was not used above, and has 64 channels with names such as ``Fc5.``. The
-# classifier selects the 37 channels on which it was trained, filters them as in training, and
-# applies the average reference over these channels, as in training.
+# classifier selects the 37 channels on which it was trained, filters them, and applies the average
+# reference over these channels, as in training.
 
 file = next(folder.rglob("S088R04.edf"))
 frame = methods["small, fine-tuned"].predict_raw(file, overlap=5 / 6)
@@ -196,15 +188,14 @@ for onset, duration, what in zip(cues.onset, cues.duration, cues.description, st
 edges = [*frame["onset"], frame["onset"].iloc[-1] + 3]
 ax.stairs(frame["probability_right fist"], edges, baseline=None, color="0.2")
 ax.set(xlabel="seconds", ylabel="probability of right", ylim=(0, 1), xlim=(0, edges[-1]))
-# sphinx_gallery_alt = "The probability of right fist over two minutes, which hardly follows the"
-# sphinx_gallery_alt = "marked cues"
+# sphinx_gallery_alt = "The probability of right fist over two minutes hardly follows the cues"
 plt.show()
 
 # %%
 # Orange marks the times at which the subject imagines movements of the right fist, and blue those
 # of the left fist. The predicted probability hardly follows the cues. At other times, the subject
-# rests, but the model has only the classes left and right, so the probability is meaningless at
-# these times. For continuous use, a model must be trained with rest as a class
-# (``contrast="rest"``), and on recordings in which eye movements do not indicate the class.
+# rests; the probability is then meaningless, because the model has only the classes left and right.
+# For continuous use, train a model with rest as a class (``contrast="rest"``), on recordings in
+# which eye movements do not indicate the class.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/motor_imagery.png"

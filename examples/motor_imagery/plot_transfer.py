@@ -5,8 +5,8 @@ Can an encoder be used on data from another laboratory?
 Yes. Each channel is encoded separately, so an encoder that was pretrained on recordings with 37
 channels (from Albany) can be fine-tuned on recordings with 8 channels (from Kyiv). After seconds of
 pretraining, Cohen's kappa is .21 (mean over two seeds), compared with .14 for training from scratch
-and .22 for log band power (chance level 0). Such a short demonstration cannot rank the methods;
-:doc:`/auto_examples/start/plot_arithmetic` summarizes longer runs.
+and .22 for log band power with a linear classifier (chance level 0). Such a short demonstration
+cannot rank the methods; :doc:`/auto_examples/start/plot_arithmetic` summarizes longer runs.
 
 :bdg-success:`real recordings` :bdg-secondary:`25 s`
 
@@ -67,15 +67,15 @@ plotting.training_curves(embedder.history_)
 plt.show()
 
 # %%
-# This pretraining has only 100 steps, as a demonstration. The two encoders that are bundled with
-# the package were pretrained for 6,000 steps (:doc:`/guide/pretrained`).
+# This pretraining has only 100 steps, as a demonstration. The bundled encoder ``small`` was
+# pretrained for 3,000 steps, on recordings of 50 subjects (:doc:`/guide/pretrained`).
 #
 # Fine-tune on the other dataset
 # ------------------------------
 #
 # ``transfer`` trains every method on the same four subjects, and tests it on the same six other
-# subjects, once for each of two random seeds. As the argument ``encoder`` of ``PARSClassifier``,
-# pass a fitted embedder, or a folder in which ``embedder.save`` has saved it.
+# subjects, once for each of two random seeds. The argument ``encoder`` of ``PARSClassifier``
+# accepts a fitted embedder, or a folder in which ``embedder.save`` has saved it.
 
 methods = {
     "pretrained": PARSClassifier(encoder=embedder, finetune_epochs=15, verbose=0),

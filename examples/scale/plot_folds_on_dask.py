@@ -4,8 +4,8 @@ Are the scores the same when folds run on a cluster?
 
 Yes, they are identical. This page runs the same twelve fits twice, with and without a Dask cluster,
 and compares the scores. Leave-one-subject-out cross-validation requires one fit for each
-combination of subject, method and seed, and these fits are independent. The evaluation protocols of
-the package run the fits with joblib, so you can use any joblib backend (processes, Dask, Ray).
+combination of subject, method and seed, and these fits are independent. Evaluation functions such
+as ``compare`` run the fits with joblib, so you can use any joblib backend (processes, Dask, Ray).
 Here, the backend is Dask, with workers on this machine or in SLURM jobs.
 
 :bdg-success:`real recordings` :bdg-secondary:`30 s`
@@ -17,8 +17,8 @@ Here, the backend is Dask, with workers on this machine or in SLURM jobs.
 #
 # The function below starts the cluster. It is the only code that depends on the machines. Each
 # worker has one thread, because folds in the same process run one after the other. On a SLURM
-# cluster, ``SLURMCluster`` of the package ``dask-jobqueue`` submits one job per worker; the package
-# has similar classes for other schedulers (PBS, LSF, SGE). With ``--gres=gpu:1``, each worker has
+# cluster, ``SLURMCluster`` of the package ``dask-jobqueue`` submits one job per worker. The same
+# package has classes for other schedulers (PBS, LSF, SGE). With ``--gres=gpu:1``, each worker has
 # its own GPU.
 
 import joblib
@@ -55,10 +55,10 @@ def make_cluster(where):
 # ----------------------------------------
 #
 # ``joblib.parallel_config`` selects the backend, and the backend determines the number of parallel
-# jobs (``n_jobs``). The data are sent to the workers; if windows are read from files, all workers
-# must be able to read these files, on a shared file system. If you pass a folder as the argument
-# ``out`` of ``compare``, every finished fold is stored in this folder, and the same call resumes
-# after an interruption.
+# jobs (``n_jobs``). The data are sent to the workers. If windows are read from files, the files
+# must be on a file system that all workers share. If you pass a folder as the argument ``out`` of
+# ``compare``, every finished fold is stored in this folder, and the same call resumes after an
+# interruption.
 
 windows_ds = datasets.mental_arithmetic([f"Subject{number:02d}" for number in range(6)])
 methods = make_methods(["scratch", "band-power"], finetune_epochs=10)
@@ -87,8 +87,8 @@ with make_cluster("slurm") as cluster:
     print(*[line for line in cluster.job_script().splitlines() if "#SBATCH" in line], sep="\n")
 
 # %%
-# Finally, the scores of both methods. Six subjects are too few to detect a difference between the
-# methods.
+# Finally, the scores of both methods (Cohen's kappa). Six subjects are too few to detect a
+# difference between the methods.
 
 print(describe_differences(paired_tests(on_dask)))
 plotting.subject_dots(on_dask, "kappa", "Cohen's kappa")

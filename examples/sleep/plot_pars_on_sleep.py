@@ -2,12 +2,12 @@
 What does PARS learn from real sleep?
 =====================================
 
-In pretraining with PARS, an encoder learns to predict how far apart in time short patches of a
-sleep recording are, without labels. After 20 epochs, the predictions are slightly better than
-chance. This pretraining is too short for features that are better than those of an encoder with
-random weights; longer pretraining improves the score (:doc:`/results/sleep`). This page pretrains
-on six subjects of the bundled sleep dataset, and tests the encoder on the other six subjects, with
-the labels of only a few of them.
+PARS pretrains an encoder without labels: the encoder learns to predict how far apart in time short
+patches of a recording are. After 20 epochs on this page, the predictions are slightly better than
+chance. This pretraining is too short to obtain better features than from an encoder with random
+weights; longer pretraining improves the score (:doc:`/results/sleep`). The page pretrains on six
+subjects of the bundled sleep dataset, and tests the encoder on the other six subjects, with the
+labels of only a few of them.
 
 :bdg-success:`real recordings` :bdg-secondary:`60 s`
 """
@@ -38,9 +38,9 @@ print(f"{len(unlabeled)} windows for pretraining, {len(labeled)} windows of othe
 #
 # PARS cuts 40 patches of one second from every window and hides the positions of 32 patches. The
 # model then predicts the time shift between each pair of these 32 patches. The relative loss (loss
-# divided by the chance-level loss) starts at about 1, and decreases as soon as the model can use a
-# first property of the signal. Batches are small, so that there are enough training steps with so
-# few windows.
+# divided by the chance-level loss; lower is better) starts at about 1, and decreases as soon as the
+# model can use a property of the signal. Batches are small, so that there are enough training steps
+# with so few windows.
 
 settings = dict(pretrain_batch_size=64, pretrain_epochs=20, random_state=0, verbose=0)
 embedder = PARSEmbedder("pars", **settings).fit(unlabeled)
@@ -52,10 +52,10 @@ plt.show()
 # Predicted shifts
 # ----------------
 #
-# The model now predicts the time shifts in windows of held-out subjects. Because pretraining was so
+# The model now predicts the time shifts in windows of held-out subjects. Because pretraining was
 # short, these predictions are in most windows only slightly better than predicting zero for every
 # pair. The printed number is the loss divided by the loss of predicting zeros (median over
-# windows). The figure shows the window with the lowest loss.
+# windows). The figure shows the window in which this ratio is lowest.
 
 X, y, groups = as_sklearn(labeled)
 windows = torch.as_tensor(np.concatenate([X[i] for i in range(len(X))]))
@@ -74,10 +74,10 @@ plt.show()
 # -----------------------------
 #
 # The classes are now stage 3 and stage 4. They are difficult to distinguish: current scoring rules
-# combine both into N3. The methods are linear probes: linear classifiers on features of an encoder
-# that is not trained further, or on hand-crafted features. They are tested on subjects that were
-# used neither for pretraining nor for training the classifier. The random encoder has the same size
-# as the pretrained encoder, but random weights.
+# combine both into N3. The methods are linear probes, that is, linear classifiers on the features
+# of an encoder that is not trained further, or on hand-crafted features. They are trained with the
+# labels of one or four subjects, and tested on subjects that were used neither for pretraining nor
+# for training the classifier. The random encoder has the same size as the pretrained encoder.
 
 methods = {
     "PARS": LinearProbe(PARSEmbedder(encoder=embedder, verbose=0), C=0.01),

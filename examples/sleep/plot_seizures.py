@@ -4,23 +4,21 @@ How many seizures are detected in held-out subjects?
 
 Almost all, in simulated recordings: a network that was trained on three subjects detects 40 of 41
 seizures of five held-out subjects, with about five false alarms per hour. If the predictions of
-overlapping windows are averaged, it detects 39 seizures, with half as many false alarms. However,
-the simulated seizures are easy to detect: a logistic regression on log band power detects all 41,
-with four false alarms per hour.
+overlapping windows are averaged, it detects 39 seizures, with half as many false alarms. The
+simulated seizures are easy to detect: a logistic regression on log band power detects all 41, with
+four false alarms per hour. The page shows how to count detected seizures instead of correctly
+classified windows, and how to predict a recording from another EEG system.
 
 :bdg-info:`simulated` :bdg-secondary:`40 s`
-
-The page shows how to count detected seizures instead of correctly classified windows, and how to
-predict a recording from another EEG system.
 """
 
 # %%
 # Recordings with annotated seizures
 # ----------------------------------
 #
-# Each simulated recording consists of pink noise, blinks, rhythmic movement artifacts, and
-# seizures: spike-and-wave bursts at about 3 Hz, as in absence epilepsy. The seizures are annotated
-# as ``seizure``, and all other times as ``background``.
+# Each simulated recording consists of pink noise, blinks, rhythmic movement artifacts, and seizures
+# (spike-and-wave bursts at about 3 Hz, as in absence epilepsy). The seizures are annotated as
+# ``seizure``, and all other times as ``background``.
 
 import tempfile
 from pathlib import Path
@@ -86,9 +84,9 @@ for seed, subject in enumerate(TRAIN + TEST):
 # A few labeled subjects
 # -----------------------
 #
-# Windows of four seconds are cut within the annotations. The network is trained on three subjects,
-# without pretraining, and tested on the other five. The table shows the balanced accuracy over
-# windows for each test subject; the chance level is .5.
+# Windows of four seconds are cut within the annotations. The network (PARSNet) is trained on three
+# subjects, without pretraining, and tested on the other five. The table shows the balanced accuracy
+# over windows for each test subject; the chance level is .5.
 
 NAMES = ["background", "seizure"]
 reading = dict(window_seconds=4, sfreq=128, low=0.5, high=45, mains=None, labels=NAMES, verbose=0)
@@ -105,17 +103,13 @@ scores.T.assign(mean=scores.mean()).round(2)
 
 # %%
 # Log band power scores higher than the network in every subject, because it directly measures the
-# rhythm of the spike-and-wave bursts.
-#
-# The following calibration curve shows how many windows are classified correctly, depending on the
-# predicted probability. The network predicts almost all windows with a probability above .9, and
-# 98 % of these windows are classified correctly. The rest of the curve is based on only nine
-# windows.
+# rhythm of the spike-and-wave bursts. The next figure shows the calibration of the network: the
+# proportion of correct windows against the predicted probability. Almost all windows have a
+# probability above .9, and 98 % of them are correct. The rest of the curve has only nine windows.
 
 p = classifier.predict_proba(X_test)
 CalibrationDisplay.from_predictions(p.argmax(axis=1) == y_test, p.max(axis=1), n_bins=10)
-# sphinx_gallery_alt = "A calibration curve near the diagonal, with most windows at a probability"
-# sphinx_gallery_alt = "of one"
+# sphinx_gallery_alt = "A calibration curve near the diagonal, with most windows near 1"
 plt.show()
 
 # %%
@@ -124,9 +118,9 @@ plt.show()
 #
 # A clinical evaluation counts seizures instead of windows. ``predict_raw`` returns one row per
 # window of a recording. Here, adjacent rows with the label seizure are one alarm. A seizure is
-# detected if an alarm overlaps with the seizure; an alarm that does not overlap with any seizure is
-# a false alarm. With ``overlap=0.75``, a window starts every second, and each row of the result is
-# the mean over the windows that overlap with it.
+# detected if an alarm overlaps with it; an alarm without a seizure is a false alarm. With
+# ``overlap=0.75``, a window starts every second, and each row of the result is the mean over the
+# windows that overlap with it. In the table, sensitivity is the proportion of detected seizures.
 
 
 def band_power_frame(file):
@@ -161,7 +155,7 @@ table.round(2)
 
 # %%
 # Averaging over overlapping windows ("PARSNet, overlap") halves the number of false alarms, but one
-# more seizure is missed. Averaging was not tested with log band power.
+# more seizure is missed. It was not tested with log band power.
 #
 # A recording from another EEG system
 # -----------------------------------
@@ -185,8 +179,7 @@ for start, stop in spans(raw.annotations):
     bottom.axvspan(start, stop, color="C1", alpha=0.3, lw=0)
 bottom.stairs(frame["probability_seizure"], [*frame["onset"], frame["onset"].iloc[-1] + 4])
 bottom.set(xlabel="seconds", ylabel="probability\nof seizure", ylim=(0, 1), xlim=(0, 600))
-# sphinx_gallery_alt = "Six channels with marked seizures; below, the probability of seizure, which"
-# sphinx_gallery_alt = "increases at each of them"
+# sphinx_gallery_alt = "Six channels; the probability below them increases at each marked seizure"
 plt.show()
 temporary.cleanup()
 
@@ -194,7 +187,7 @@ temporary.cleanup()
 # True seizures are orange, and alarms are red lines. In these ten minutes, all seven seizures are
 # detected, and there is one false alarm, directly after a seizure. In real recordings, seizures are
 # rarer, start gradually, differ between subjects, and resemble artifacts. Therefore, evaluate a
-# network on real seizures before you use it; :mod:`braindecode_pars.datasets.tusz` reads a corpus
-# of real seizures.
+# network on real seizures before you use it, for example on the corpus that
+# :mod:`braindecode_pars.datasets.tusz` reads.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/seizures.png"

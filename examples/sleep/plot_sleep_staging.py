@@ -5,9 +5,8 @@ Can a model stage the night of a new subject?
 Yes, on simulated nights. After training on six subjects, a network predicts the sleep stages of a
 whole night from another laboratory with a Cohen's kappa of .74 (chance level 0), although channel
 names, sampling rate and line noise differ. On three held-out subjects of the same laboratory, the
-mean kappa is .75; with log band power and a linear classifier, it is .83. The page starts from EDF
-files with annotated sleep stages, and ends with a hypnogram, sleep statistics, and result files for
-other software. Nothing is downloaded.
+mean kappa is .75; with log band power and a linear classifier, it is .83. The page starts with EDF
+files with annotated stages, and ends with a hypnogram, sleep statistics and result files.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
 """
@@ -16,10 +15,9 @@ other software. Nothing is downloaded.
 # A folder of staged nights
 # -------------------------
 #
-# There is one EDF file for each of nine subjects: 90 minutes of two channels at 100 Hz, with one
-# annotation per 30 seconds that contains the sleep stage. The function
-# :func:`~braindecode_pars.datasets.simulated.sleep` simulates the nights. To use your own files,
-# change ``folder`` and, in the next section, the names of the annotations.
+# Each of nine simulated subjects has one EDF file: 90 minutes of two channels at 100 Hz, with one
+# annotation of the sleep stage per 30 seconds. To use your own files, change ``folder`` and, in the
+# next section, the names of the annotations.
 
 import tempfile
 from pathlib import Path
@@ -49,9 +47,8 @@ for number, night in enumerate(nights.datasets, start=1):
 # From annotations to labeled windows
 # ------------------------------------
 #
-# The function :func:`~braindecode_pars.datasets.folder.load` filters the recordings and cuts a
-# window of 30 seconds at each annotated stage. It uses the file name as the name of the subject.
-# Six subjects are used for training, and three are held out.
+# ``datasets.folder.load`` filters the recordings and cuts a window of 30 seconds at each annotated
+# stage. The file name is the name of the subject. Six subjects are used for training.
 
 reading = dict(
     labels={f"Sleep stage {name}": name for name in STAGES},
@@ -69,9 +66,9 @@ print(f"{len(train)} windows for training, {len(test)} of held-out subjects")
 # Scores of held-out subjects
 # ---------------------------
 #
-# The network is trained without pretraining (from scratch), so that this page takes seconds. The
-# baseline is a logistic regression on log band power. Cohen's kappa is 0 at the chance level and 1
-# if all predictions are correct.
+# To save time, the network (PARSNet) is trained without pretraining. The baseline is a logistic
+# regression on log band power. The table shows Cohen's kappa of each held-out subject: 0 is the
+# chance level, and 1 means that all predictions are correct.
 
 classifier = PARSClassifier(None, finetune_epochs=10, random_state=0, verbose=0)
 methods = {"PARSNet": classifier, **make_methods(["band-power"])}
@@ -88,9 +85,8 @@ kappas.round(2)
 
 # %%
 # The network scores far above the chance level in all three subjects. Log band power scores higher
-# than the network in two of the three subjects, because the simulated stages are defined by
-# frequency bands. With real sleep stages, the network may score higher than log band power.
-# :doc:`/results/nights` has scores of more subjects, with and without pretraining.
+# in two of them, because the simulated stages are defined by frequency bands; on real sleep, the
+# network may score higher. :doc:`/results/nights` has scores of more subjects.
 #
 # A night from another laboratory
 # -------------------------------
@@ -114,12 +110,11 @@ print(frame.attrs["channels"], frame.attrs["findings"])
 frame.round(2).head()
 
 # %%
-# The classifier stores the preprocessing of the training windows. ``predict_raw`` applies it to the
-# new recording: it selects the two electrodes, resamples the signals, and filters them to 0.3-35
-# Hz. It returns a table with one row per window of 30 seconds. ``channels`` lists the channels that
-# were used, and ``findings`` lists properties of the recording, including problems that make
-# predictions unreliable. To show the effect of the filter, the same file is predicted again after
-# it was only resampled:
+# ``predict_raw`` applies the preprocessing of the training windows, which is stored in the
+# classifier: it selects the two electrodes, resamples the signals, and filters them to 0.3-35 Hz.
+# It returns one row per window, the used ``channels``, and ``findings``, which include problems
+# that make predictions unreliable. To show the effect of the filter, the file is also predicted
+# without it:
 
 raw = mne.io.read_raw_edf(file, preload=True, verbose="error")
 unfiltered = classifier.predict_raw(raw.copy().resample(100), preprocess=False)
@@ -145,24 +140,22 @@ plt.show()
 
 # %%
 # The predicted hypnogram follows the true one. Most errors are N2 predicted as N3 or REM, and N1
-# predicted as REM. Where several colored areas overlap in time, several stages have a similar
-# probability, so the prediction is uncertain. The entropy of the probabilities measures this
-# uncertainty. In the following table, the windows are divided into quarters from the lowest to the
-# highest entropy, and the numbers are the proportions of correctly predicted stages:
+# predicted as REM. Where colored areas overlap, several stages have a similar probability. The
+# entropy of the probabilities measures this uncertainty. The next table shows the proportion of
+# correctly predicted stages in four groups of windows, from the lowest to the highest entropy. An
+# expert should inspect windows with a high entropy.
 
 right = frame["label"] == true
 quarter = pd.qcut(frame["entropy"], 4, labels=["lowest", "second", "third", "highest"])
 print(right.groupby(quarter, observed=True).mean().round(2).to_string())
 
 # %%
-# An expert should inspect the windows with a high entropy.
-#
 # Sleep statistics
 # ----------------
 #
-# The next table contains standard sleep statistics, as defined by YASA: total sleep time (TST),
-# sleep efficiency (SE, in percent), sleep onset latency (SOL), wake after sleep onset (WASO), and
-# the duration of each stage. All except SE are in minutes.
+# The next table contains sleep statistics, as defined by YASA: total sleep time (TST), sleep
+# efficiency (SE, in percent), sleep onset latency (SOL), wake after sleep onset (WASO), and the
+# duration of each stage. All except SE are in minutes.
 
 shown = ["TST", "SE", "SOL", "WASO", "N1", "N2", "N3", "REM"]
 pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(frame)}).loc[
@@ -170,18 +163,17 @@ pd.DataFrame({"true": sleep_statistics(true), "predicted": sleep_statistics(fram
 ].round(1)
 
 # %%
-# True and predicted total sleep time differ by only a few minutes, because wake is easy to classify
-# here. The durations of the stages are wrong: the predicted duration of N3 is 70 % too long and
-# that of REM almost 50 %, whereas N1 and N2 are too short. Thus, a high kappa does not imply
-# correct durations.
+# The total sleep time is correct within a few minutes, because wake is easy to classify here. The
+# durations of stages are wrong: the predicted durations of N3 and REM are 70 % and almost 50 % too
+# long, and N1 and N2 are too short. Thus, a high kappa does not imply correct durations.
 #
 # Files for other software
 # ------------------------
 #
 # Predicted stages can be saved in two ways. In an EDF file, adjacent windows with the same stage
 # become one annotation, which any EDF+ reader can display. A BIDS events file has one row per
-# window, and a JSON file describes the columns. The code prints the first five columns of the
-# events file:
+# window, and a JSON file describes the columns. The code prints its first five columns. The command
+# ``braindecode-pars predict`` predicts many files in one call (:doc:`/guide/predicting`).
 
 raw.set_annotations(to_annotations(frame))
 raw.export(Path(temporary.name) / "night_staged.edf", verbose="error")
@@ -191,9 +183,5 @@ events = to_bids_events(
 print(pd.read_csv(events, sep="\t").iloc[:3, :5].round(2).to_string(index=False))
 
 temporary.cleanup()
-
-# %%
-# On the command line, ``braindecode-pars predict`` predicts the stages of many files in one call
-# (:doc:`/guide/predicting`).
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/sleep_staging.png"

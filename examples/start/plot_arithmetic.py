@@ -21,11 +21,11 @@ The recordings are bundled with the package: the dataset of Zyma et al. (2019), 
 # into windows of ten seconds. The last twelve subjects are held out. No default setting of the
 # package was chosen with the scores of these subjects.
 #
-# ``small`` is an encoder that is bundled with the package (:doc:`/guide/pretrained`). It was
-# pretrained without labels on motor imagery recordings of 50 other subjects. ``scratch`` is the
-# same network with random initial weights; all weights of both networks are trained in the same
-# way. For linear classifiers on encoders that are not trained further (frozen), see
-# :doc:`/results/few_labels`.
+# The method "pretrained, fine-tuned" starts from ``small``, a bundled encoder that was pretrained
+# without labels on motor imagery recordings of 50 other subjects (:doc:`/guide/pretrained`). "From
+# scratch" is the same network with random initial weights. All weights of both networks are trained
+# in the same way. The baseline is a linear classifier on log band power. The table summarizes the
+# accuracies of the held-out subjects.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -69,9 +69,9 @@ plt.show()
 # Confusion matrix and calibration
 # --------------------------------
 #
-# Left: the pretrained network misclassifies arithmetic more often than rest. Right: the network is
-# too confident. Among the windows for which it predicts a class with a probability close to 1, only
-# about seven of ten are classified correctly.
+# Left: the pretrained network misclassifies arithmetic more often than rest. Right: the proportion
+# of correctly classified windows, against the predicted probability. The network is too confident:
+# with a predicted probability close to 1, only about seven of ten windows are classified correctly.
 
 network = methods["pretrained, fine-tuned"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
@@ -87,11 +87,11 @@ plt.show()
 # One reason: log band power is sufficient
 # ----------------------------------------
 #
-# A linear probe is a linear classifier on fixed features. It measures how well the classes can be
-# decoded linearly from these features. With features of the pretrained encoder, the accuracy is the
-# same as with log band power. With features of a random encoder (random initial weights), the
-# accuracy is also above the chance level, because the input of the encoder (the tokens) contains
-# the power spectrum of each patch of the signal.
+# Why does pretraining not improve the score? The next code trains linear probes: linear classifiers
+# on fixed features, which measure how well the classes can be decoded from these features. With the
+# pretrained encoder, the accuracy is the same as with log band power. With a random encoder (random
+# initial weights), the accuracy is also above the chance level, because the input of the encoder
+# contains the power spectrum of each patch (short segment) of the signal.
 
 embedders = {
     "log band power": LogBandPower(),
@@ -106,10 +106,10 @@ for name, embedder in embedders.items():
 # Another reason: subjects differ more than methods
 # -------------------------------------------------
 #
-# The following code computes the mean over subjects of the accuracy after pretraining minus the
-# accuracy after training from scratch, and the standard deviation of this difference across
-# subjects. If the true difference has this mean and this standard deviation, a paired t-test
-# (two-sided, level .05) needs the printed number of subjects to detect it with 80 % power:
+# In each subject, the following code subtracts the accuracy after training from scratch from the
+# accuracy after pretraining. It prints the mean and the standard deviation (SD) of this difference
+# over subjects. If the true difference has this mean and SD, a paired t-test (two-sided, level .05)
+# needs the printed number of subjects to detect the difference with 80 % power:
 
 gain = accuracy["pretrained, fine-tuned"] - accuracy["from scratch"]
 needed = (2.8 * gain.std() / gain.mean()) ** 2
@@ -120,11 +120,11 @@ print(f"{gain.mean():+.3f} ± {gain.std():.3f} (SD): about {needed:.0f} subjects
 # --------------------------------------
 #
 # The next figure uses stored scores of longer runs. All methods were trained on four labeled
-# subjects, in three to twenty draws (random selections of these subjects). Each row of the figure
-# is a classification task and a pretext task, and shows the mean balanced accuracy after
-# pretraining minus that of training from scratch. Error bars are 95 % confidence intervals, not
-# corrected for the number of rows; subjects and draws are crossed random effects. In blue rows, the
-# difference is significant after Bonferroni correction.
+# subjects, in three to twenty draws (random selections of these subjects). Each row is a
+# classification task and a pretext task (the task of pretraining), and shows the mean balanced
+# accuracy after pretraining minus the mean after training from scratch. Error bars are 95 %
+# confidence intervals, not corrected for the number of rows; the tests account for the variation of
+# subjects and draws. In blue rows, the difference is significant after Bonferroni correction.
 
 PARS = "PARS without overlap"
 rows = [
@@ -166,12 +166,11 @@ plt.show()
 # movement vs. rest, no difference is significant; with twenty draws, the difference for SpectralMAE
 # is below .01.
 #
-# In these runs, all weights of the networks are trained (fine-tuning). If the encoder ``small`` is
-# frozen instead, networks score significantly higher than training from scratch on all three tasks
-# with real recordings (:doc:`/results/few_labels`). All encoders are small, and were pretrained for
-# minutes on at most 50 subjects; it is unknown whether larger encoders would score higher. On
-# simulated nights with many labels, log band power scores higher than networks, because the
-# simulated stages are defined by frequency bands. :doc:`/results/index` has the scores for other
-# numbers of labeled subjects, the tests, and the commands.
+# In these runs, all weights of the networks are trained (fine-tuning). In contrast, networks with
+# the frozen (not trained further) encoder ``small`` score significantly higher than training from
+# scratch on all three tasks with real recordings (:doc:`/results/few_labels`). All encoders have
+# few layers, and were pretrained for minutes on at most 50 subjects; it is unknown whether larger
+# encoders would score higher. The :doc:`pages of results </results/index>` have the scores for
+# other numbers of labeled subjects, the tests, and the commands.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/arithmetic.png"

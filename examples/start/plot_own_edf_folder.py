@@ -2,16 +2,14 @@
 What can be done with a folder of unlabeled EDF files?
 ======================================================
 
-Convert the files to a signal store (one folder from which recordings are read quickly), pretrain an
+Convert the files to a signal store (a folder from which windows are read quickly), pretrain an
 encoder on this store, and inspect a recording with the encoder. On this page, the pretraining loss
-decreases to .87 times the chance-level loss. If the encoder is then fine-tuned with two labeled
-nights, it does not score higher on a test night than the same network trained from scratch;
-:doc:`plot_arithmetic` summarizes for which tasks pretraining helps.
+decreases to .87 times the chance-level loss. After fine-tuning with two labeled nights, the
+pretrained network does not score higher on a test night than the same network trained from scratch
+(:doc:`plot_arithmetic` shows other tasks). All nights are simulated. To use your own files, set
+``recordings`` to your folder.
 
 :bdg-info:`simulated` :bdg-secondary:`50 s`
-
-The page first writes a folder of simulated nights. To use your own files, set ``recordings`` to
-your folder.
 """
 
 # %%
@@ -19,9 +17,8 @@ your folder.
 # ---------------------
 #
 # The simulated nights imitate recordings of two laboratories: five subjects with three channels at
-# 100 Hz, and three subjects with five channels at 128 Hz. The file of one subject (P05) is
-# truncated, as after an incomplete download. The nights of the first three subjects have annotated
-# sleep stages.
+# 100 Hz, and three subjects with five channels at 128 Hz. The file of subject P05 is truncated, as
+# after an incomplete download. The files of the first three subjects have annotated sleep stages.
 
 import tempfile
 import warnings
@@ -68,15 +65,9 @@ print(*sorted(file.relative_to(root).as_posix() for file in recordings.rglob("*.
 # ---------------------
 #
 # In a signal store, all recordings have the same sampling rate and frequency band, and windows are
-# read from disk when they are needed. On the command line, this command creates the store:
-#
-# .. code-block:: sh
-#
-#    braindecode-pars store recordings store --sfreq 100 --low 0.3 --high 35 --on-error warn
-#
-# The following call does the same in Python. By default, a file that cannot be read raises an
-# error, which names the file. With ``on_error="warn"``, the file is skipped, and ``store.skipped``
-# contains the reason.
+# read from disk when they are needed. The following call creates the store, like the command
+# ``braindecode-pars store recordings store --sfreq 100 --low 0.3 --high 35 --on-error warn``. By
+# default, an unreadable file raises an error. Here, it is skipped (``store.skipped``).
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # store.skipped contains the same message
@@ -89,20 +80,17 @@ print("skipped:", {name: reason.split(" (")[0] for name, reason in store.skipped
 store.recordings[["subject", "ch_names", "n_times"]]
 
 # %%
-# The table shows that recordings of a store may have different channels. Check the column
-# ``subject``: if subjects are not recognized correctly, recordings of one subject may be used both
-# for training and for testing (data leakage). Here, the subject is the first folder in the path of
-# a file. If your files are named differently, use the argument ``subject`` (on the command line,
-# ``--subject``).
+# Recordings of a store may have different channels. Check the column ``subject``: if it is wrong,
+# recordings of one subject may be used both for training and for testing (data leakage). Here, the
+# subject is the first folder in the path of a file. For other names, use the argument ``subject``.
 #
 # Pretrain on all subjects except one
 # -----------------------------------
 #
-# Subject P03 is excluded from pretraining, to test the encoder on this subject later. The command
-# ``braindecode-pars pretrain store --out run --exclude-subject P03 --paper`` would pretrain with
-# the model and the settings of the paper. The settings below are chosen so that pretraining takes
-# seconds on one core: one layer, patches of two seconds, a spectral patch embedding, and an easier
-# version of the pretext task PARS, in which half of the patches keep their position.
+# Subject P03 is excluded from pretraining, to test the encoder on this subject later. The pretext
+# task is PARS: predicting the time shift between patches of a signal. So that pretraining takes
+# seconds on one core, the encoder has one layer, and half of the patches keep their position. With
+# the option ``--paper``, ``braindecode-pars pretrain`` uses the settings of the paper instead.
 
 size = dict(patch_seconds=2, embed_dim=64, num_layers=1, num_heads=4, mlp_dim=128)
 size["tokenizer"] = "spectral"
@@ -117,16 +105,15 @@ print(card.task, f"at {card.sfreq:g} Hz, {card.n_windows} windows of", *card.sub
 
 # %%
 # A relative loss of 1 is the chance level, and lower is better. The folder ``run`` now contains the
-# encoder and its encoder card (metadata of the encoder), which lists the subjects on which it was
-# pretrained.
+# encoder and its card (metadata), which lists the subjects on which the encoder was pretrained.
 #
 # Inspect a night without labels
 # ------------------------------
 #
 # The encoder returns one feature vector per window. The next figure shows the true sleep stages of
-# P03 at the top, and below the correlation between the feature vectors of each pair of windows.
-# Feature vectors are averaged over two and a half minutes, so each matrix is bright along its
-# diagonal. For comparison, the same figure is shown for an encoder with random weights.
+# P03 (top) and the correlation between the feature vectors of each pair of windows (bottom), for
+# the pretrained encoder and for an encoder with random weights. Feature vectors are averaged over
+# two and a half minutes, so each matrix is bright along its diagonal.
 
 night = store.select(["P03"]).windows(3000)
 embedders = {
@@ -144,23 +131,20 @@ for (top, bottom), (name, embedder) in zip(axes.T, embedders.items(), strict=Tru
     image = bottom.imshow(np.corrcoef(vectors), cmap="cividis", vmin=-1, extent=(0, 1, 1, 0))
     bottom.set(xlabel="hours", ylabel="hours", aspect="auto")
 fig.colorbar(image, ax=axes[1], label="correlation")
-# sphinx_gallery_alt = "Two hypnograms, and below each a correlation matrix with bright blocks on"
-# sphinx_gallery_alt = "its diagonal"
+# sphinx_gallery_alt = "Two hypnograms, and below each a correlation matrix with bright blocks"
 plt.show()
 
 # %%
-# With both encoders, windows of wake and windows of deeper sleep have different features, although
-# no labels were used. The difference is even clearer with the random encoder. The reason is that
-# the input of both encoders (tokens) contains the power spectrum of the signal, which depends on
-# the sleep stage.
+# With both encoders, wake and deeper sleep have different features, although no labels were used.
+# Pretraining is not the reason: the difference is even clearer with the random encoder. The input
+# of both encoders contains the power spectrum of the signal, which depends on the stage.
 #
 # Fine-tune on a few labeled nights
 # ----------------------------------
 #
 # The encoder is fine-tuned on the nights of P01 and P02, and tested on the night of P03. The labels
-# are the annotations in the files; they could also be in a table (:doc:`/guide/recordings`). The
-# recordings must have the same frequency band and sampling rate as in the store, so they are
-# filtered in the same way; these three recordings already have the sampling rate of the store.
+# are annotations in the files; tables also work (:doc:`/guide/recordings`). The frequency band and
+# the sampling rate are as in the store. The table shows Cohen's kappa.
 
 windows_ds = datasets.folder.load(
     recordings,
@@ -188,9 +172,8 @@ scores = transfer(
 print(summarize(scores, over="seeds")[["method", "mean", "sd", "n"]].round(2))
 
 # %%
-# One test night is not enough to rank the methods: the standard deviation in the table is over
-# random seeds, not over subjects. To continue, see :doc:`/guide/scale` for larger stores and longer
-# pretraining, and :doc:`/guide/pretrained` for other uses of an encoder such as ``run``.
+# One test night is not enough to rank the methods: the SD in the table is over random seeds. To
+# continue, see :doc:`/guide/scale` (larger stores) and :doc:`/guide/pretrained` (uses of ``run``).
 
 temporary.cleanup()
 

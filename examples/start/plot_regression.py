@@ -3,10 +3,10 @@ Can EEG predict a number, such as sleep depth or age?
 =====================================================
 
 It depends on the number. Sleep depth in simulated recordings can be predicted: on held-out
-subjects, ``PARSRegressor`` reaches an r² of .80, and a ridge regression on log band power .82; if
-the depths are randomly permuted, r² is about 0 or negative. The age of 24 subjects between 16 and
-26 cannot be predicted: with none of the features is the prediction better than the mean age. With
-the same subjects and folds, however, a number that is known to be encoded in the EEG is predicted.
+subjects, ``PARSRegressor`` reaches an r² of .80, and a ridge regression on log band power .82. The
+age of 24 subjects (16 to 26 years) cannot be predicted: no kind of features predicts it better than
+the mean age does. As controls, permuted sleep depths are not predicted, and in the 24 subjects, a
+number that is known to be encoded in the EEG is predicted with log band power.
 
 :bdg-success:`real recordings` :bdg-secondary:`35 s`
 
@@ -18,11 +18,11 @@ The recordings are bundled with the package: the dataset of Zyma et al. (2019), 
 # ----------------------------------
 #
 # The sleep stages of simulated nights are converted to depths: 0 for wake, 1 for N1 and REM, 2 for
-# N2, and 3 for N3. The simulated signals depend on the stage, so this analysis is a positive
-# control: a prediction must be possible. Each window is predicted by a model that was trained
-# without the subject of this window. ``PARSRegressor`` is trained without pretraining here, so that
-# it takes seconds. The baselines are ridge regressions on log band power and on features of a
-# random encoder (an encoder with random weights).
+# N2, and 3 for N3. The simulated signals depend on the stage, so a prediction must be possible
+# (positive control). Each window is predicted by a model that was trained on other subjects.
+# ``PARSRegressor`` is a network, which is trained without pretraining here, to save time. The
+# baselines are ridge regressions on log band power and on features of a random encoder (an encoder
+# with random weights).
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -59,9 +59,9 @@ pd.DataFrame(scores).T[["r2", "spearman", "mae", "spearman_within"]].round(2)
 
 # %%
 # The columns are r², the rank correlation (Spearman), the mean absolute error, and the rank
-# correlation within subjects. The last row predicts the mean depth of the training subjects for
-# every window, and its r² cannot be above 0. Its rank correlation is negative, because the mean
-# depth of the training subjects is lower if the held-out subjects sleep more deeply.
+# correlation within subjects. In the last row, the prediction for every window is the mean depth of
+# the training subjects, so r² cannot be above 0. The rank correlation of this row is negative,
+# because the mean depth of the training subjects is lower if the held-out subjects sleep deeper.
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 wide = [predicted["PARSRegressor"][depth == true_depth] for true_depth in range(4)]
@@ -76,7 +76,7 @@ plt.show()
 # Negative control: permuted targets
 # ----------------------------------
 #
-# The same analysis, after the depths were randomly permuted over all windows:
+# If the depths are randomly permuted over all windows, r² is about 0 or negative:
 
 permuted = np.random.default_rng(0).permutation(depth)
 for name in ("PARSRegressor", "ridge, random encoder"):
@@ -92,9 +92,9 @@ for name in ("PARSRegressor", "ridge, random encoder"):
 # trained on these means. One subject is held out at a time. ``small`` is a pretrained encoder that
 # is bundled with the package (:doc:`/guide/pretrained`); it is not trained further.
 #
-# The positive control has the same subjects and folds, but another number: the power of the alpha
-# rhythm at rest, rescaled to the range of the ages. It is predicted from the features during mental
-# arithmetic, which are computed from other windows of the subject.
+# In the positive control, the same procedure predicts the power of the alpha rhythm at rest. Its
+# values are rescaled to the mean and SD of the ages. The features are from mental arithmetic, that
+# is, from other windows of the same subject. The table shows r² and the mean absolute error (mae).
 
 windows = datasets.mental_arithmetic()
 X, arithmetic, names = as_sklearn(windows)
@@ -134,8 +134,8 @@ results[["r2", "mae"]].round(2)
 # Confidence intervals
 # --------------------
 #
-# The figure shows by how much each prediction reduces the absolute error, compared with predicting
-# the mean of the training subjects. Dots are means over subjects, and lines are their 95 %
+# The figure shows by how much each kind of features reduces the absolute error, compared with
+# predicting the mean of the training subjects. Dots are means over subjects, and lines are 95 %
 # confidence intervals (bootstrap over subjects). Intervals that are completely above 0 are blue.
 
 rng = np.random.default_rng(0)
@@ -157,11 +157,11 @@ ax.invert_yaxis()
 plt.show()
 
 # %%
-# For age, no reduction of the error is significant: the confidence intervals end below a fifth of a
-# year. For the positive control, log band power reduces the error by most of a year; the reductions
-# with the other features are not significant. Thus, 24 subjects are enough to detect a strong
-# relation between EEG and age, and not enough to exclude a weak relation. Most of these subjects
-# are 16 to 18 years old, so the result may be different for a wider range of ages.
+# For age, no reduction of the error is significant, and no confidence interval extends above a
+# fifth of a year. For the positive control, log band power reduces the error by most of a year; the
+# reductions with the other features are not significant. Thus, 24 subjects are enough to detect a
+# strong relation, but not enough to exclude a weak relation. Most of these subjects are 16 to 18
+# years old, so the result may be different for a wider range of ages.
 #
 # Networks can be trained on ages in the same way, with the age of the subject as the target of each
 # window: ``PARSRegressor(encoder="small").fit(X, age[names])``. With so few subjects, the encoder

@@ -2,9 +2,9 @@
 Which scikit-learn tools work with a pretrained transformer?
 ============================================================
 
-This page shows five tools, and all of them work: cross-validation over subjects, pipelines, linear
-probes, grid search and skorch callbacks. The scores are from eight subjects and seconds of
-training, so do not draw conclusions from them; see :doc:`plot_arithmetic` instead.
+This page shows five tools that work: cross-validation over subjects, pipelines, linear probes, grid
+search and skorch callbacks. The scores are from eight subjects and seconds of training, so do not
+draw conclusions from them; see :doc:`plot_arithmetic` instead.
 
 :bdg-success:`real recordings` :bdg-secondary:`50 s`
 
@@ -83,8 +83,8 @@ plt.show()
 
 # %%
 # Eight subjects and one seed are too few to rank the features. The random encoder is an important
-# baseline: the input of both encoders (tokens) contains the power spectrum of the signal, so even
-# random weights preserve information about the power spectrum.
+# baseline: the input of both encoders contains the power spectrum of the signal, and even with
+# random weights, the features preserve information about it.
 #
 # Grid search
 # -----------
@@ -131,8 +131,8 @@ stopped.history_.tail(3).round(3)
 
 # %%
 # Pretraining is also available as a skorch callback, for your own networks or for the
-# ``EEGClassifier`` of braindecode. The callback pretrains the encoder of the network once, before
-# the first epoch, on the windows that are passed to ``fit``, without the validation windows:
+# ``EEGClassifier`` of braindecode. Before the first epoch, the callback pretrains the encoder of
+# the network on the training windows, here to predict the spectra of hidden patches:
 
 from braindecode import EEGClassifier
 from skorch.dataset import ValidSplit
@@ -156,7 +156,6 @@ net.fit(windows_ds, y=None)
 print("training loss of the net:", *np.round(net.history[:, "train_loss"], 2))
 
 # %%
-# All of these tools are used in the same way as with a logistic regression, but ``fit`` takes
-# longer.
+# All of these tools are used as with any other scikit-learn classifier, but ``fit`` takes longer.
 
 # sphinx_gallery_thumbnail_path = "images/thumbnails/scikit_learn.png"

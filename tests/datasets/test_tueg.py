@@ -87,7 +87,7 @@ def test_subjects_of_other_corpora_are_removed_and_counted(written, others, capl
     windows = tueg.load(written, exclude=others)
     assert set(windows.description["subject"]) == {"aaaaaaab"}
     assert caplog.messages == [
-        "Excluded from TUEG: 2 subjects (3 recordings) of 3 subjects (4 recordings). "
+        "Excluded from TUEG: 2 subjects (3 recordings). Total: 3 subjects (4 recordings). "
         "Remaining: 1 subject (1 recording)."
     ]
 

@@ -173,3 +173,12 @@ def test_sizes_of_the_splits_in_the_paper():
     assert Counter(splits.values()) == {"train": 596, "valid": 199, "test": 199}
     assert split_subjects([*reversed(subjects), *subjects], SHARES, seed=4) == splits
     assert split_subjects(subjects, SHARES, seed=0) != splits
+
+
+def test_files_of_different_subjects_may_have_the_same_name(tmp_path):
+    layout = r"(?P<subject>sub-\d\d)/rec\.edf"
+    for folder in ("sub-01", "sub-02"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rec.edf").touch()
+    found = find_recordings(tmp_path, "mine", "sub-01/rec.edf", layout)
+    assert [recording.subject for recording in found] == ["sub-01", "sub-02"]

@@ -55,7 +55,7 @@ def test_a_run_writes_encoder_description_and_metrics(store, tmp_path, short_nig
     assert (card.sfreq, card.task, card.epochs, card.n_windows) == (100, "pars", 3, 12)
     assert card.loss_relative == table["train_loss_relative"].iloc[-1]
 
-    assert "3 epochs of 3 steps of 8 windows; a pass over the data is 12 windows" in caplog.text
+    assert "3 epochs of 3 steps of 8 windows; a pass over the data contains 12" in caplog.text
     prepared = Preprocessing(sfreq=100.0, window_seconds=3.0, reference="as recorded")
     assert load_encoder(out).card.preprocessing == prepared
     classifier = PARSClassifier(encoder=out, patch_seconds=0.5, finetune_epochs=1, verbose=0)

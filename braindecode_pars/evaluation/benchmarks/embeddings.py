@@ -53,9 +53,9 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
     Raises
     ------
     ValueError
-        If the folder is not empty, the subject of a window is unknown, a label is missing, or the
-        transformer does not return a row of finite numbers per window. Errors of the transformer
-        are also raised.
+        If the folder is not empty, the subject of a window is unknown, a label is None or NaN, or
+        the transformer does not return a row of finite numbers per window. Errors of the
+        transformer are also raised.
     FileNotFoundError
         If the encoder does not exist.
     OSError

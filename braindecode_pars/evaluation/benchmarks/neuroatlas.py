@@ -157,7 +157,8 @@ def neuroatlas_scores(
         Transformers of windows by method name, such as frozen encoders or hand-crafted features.
     windows_ds : BaseConcatDataset
         Labeled windows with ``subject`` in the descriptions, for example from
-        ``datasets.eegmat.load(folder, **EEGMAT)``.
+        ``datasets.eegmat.load(folder, **neuroatlas.EEGMAT)``, where ``EEGMAT`` contains the
+        preprocessing of NeuroAtlas.
     test_subjects, seeds, verbose
         As in :func:`~braindecode_pars.evaluation.leave_one_subject_out`. The seeds are used for
         random encoders and for pretraining in ``fit``; the splits do not depend on the seeds.
