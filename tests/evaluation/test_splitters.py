@@ -323,7 +323,7 @@ SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
 
 
 def folds_of(corpus, splitter, estimator=None):
-    return make_folds("p", {"A": estimator or DummyClassifier()}, corpus, splitter, [0])
+    return make_folds({"A": estimator or DummyClassifier()}, corpus, splitter, [0])
 
 
 def subjects_of_folds(windows, **arguments) -> list[tuple[list, list]]:
