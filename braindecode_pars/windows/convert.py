@@ -368,7 +368,7 @@ def _table(part: _Part) -> Windows:
         # Convert NumPy scalars to Python numbers, which are JSON serializable.
         row |= {name: value.item() for name, value in row.items() if isinstance(value, np.generic)}
     values = {name: [row[name] for row in rows] for name in [*_UNKNOWN, "reader"]}
-    # The types are given here because DataFrame.astype would take most of the time of this function.
+    # Typed here, because DataFrame.astype would take most of the time of this function.
     typed = dict(sfreq=np.array(values["sfreq"], float), base=np.array(values["base"], np.int64))
     recordings = pd.DataFrame({name: objects(column) for name, column in values.items()} | typed)
     counts = recordings["sfreq"].value_counts()

@@ -37,8 +37,8 @@ def sample():
 
 @pytest.fixture(scope="module")
 def scores():
-    """Scores of two subjects; the other subjects are used for training and validation."""
-    return scores_of(["Subject00", "Subject12"])
+    """Scores of one subject; the other subjects are used for training and validation."""
+    return scores_of(["Subject00"])
 
 
 def scores_of(test_subjects):
@@ -59,7 +59,7 @@ def test_validation_subjects_are_those_of_neuroatlas(n):
 @pytest.mark.slow
 def test_scores_are_those_of_neuroatlas(scores):
     values = scores[scores["metric"] == "balanced_accuracy"]["value"]
-    np.testing.assert_allclose(values, EXPECTED["balanced_accuracy"][::12], atol=1e-6)
+    np.testing.assert_allclose(values, EXPECTED["balanced_accuracy"][:1], atol=1e-6)
     assert {*scores["n_train_subjects"]} == {23}
 
 
