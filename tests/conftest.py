@@ -95,6 +95,20 @@ def no_power_loss():
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def fast_log_of_mne():
+    """Most functions of MNE set the level of its logger, which clears the caches of all loggers."""
+    log = logging.getLogger("mne")
+
+    def set_level(level):
+        log.level = level
+        log._cache.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log, "setLevel", set_level)
+        yield
+
+
 @pytest.fixture(scope="session")
 def plain_log():
     """Return the level and the handlers of the package's logger before any command runs."""
