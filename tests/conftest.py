@@ -89,23 +89,19 @@ def seeded():
 
 @pytest.fixture(autouse=True, scope="session")
 def no_power_loss():
-    """Disable os.fsync, which makes tests slow and protects only against a power failure."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None)
-        yield
+    """Disable os.fsync, which makes tests slow and protects only against a power failure.
 
-
-@pytest.fixture(autouse=True, scope="session")
-def fast_log_of_mne():
-    """Most functions of MNE set the level of its logger, which clears the caches of all loggers."""
+    MNE sets the level of its logger in most calls; this no longer clears the caches of all loggers.
+    """
     log = logging.getLogger("mne")
 
-    def set_level(level):
+    def set_level_of_mne(level):
         log.level = level
         log._cache.clear()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log, "setLevel", set_level)
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(log, "setLevel", set_level_of_mne)
         yield
 
 

@@ -344,12 +344,7 @@ def rates_of(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_subjects"),
-    [
-        ("sleep", 24),
-        pytest.param("labeled large", 12, marks=pytest.mark.slow),
-        ("pretraining = subjects", 16),
-    ],
+    ("name", "n_subjects"), [("sleep", 24), ("labeled large", 12), ("pretraining = subjects", 16)]
 )
 def test_the_rate_of_a_study_whose_draws_share_a_pool(name, n_subjects, monkeypatch):
     """The simulation, which also compares its first studies with the functions of the package."""
