@@ -1,7 +1,7 @@
 """Configuration of the tests, and fixtures that several test files share.
 
-Fixtures import torch and the modules of the package, because with ``-n 2`` this file is also loaded
-by the process that only distributes the tests.
+Fixtures import the libraries and the modules of the package, because with ``-n 2`` this file is
+also loaded by the process that only distributes the tests.
 """
 
 from __future__ import annotations
@@ -13,23 +13,24 @@ import re
 import sys
 from pathlib import Path
 
-import matplotlib
 import pytest
-from sklearn.utils import check_random_state
 
 import braindecode_pars
 
-matplotlib.use("Agg")
 pytest.register_assert_rewrite("support")  # assertions of shared tests show their values
 
 #: Folder of the package that is tested. This is the installed package, except if the tests run in a
 #: clone with ``python -m pytest`` or with PYTHONPATH.
 TESTED = Path(braindecode_pars.__file__).parent
+os.environ["MPLBACKEND"] = "Agg"  # figures without a window
 # Processes that tests start import the same package, in any current folder.
 os.environ["PYTHONSAFEPATH"] = "1"
 if TESTED.parent == Path(__file__).parents[1]:
     python_path = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(TESTED.parent), python_path)))
+#: Filters of warnings. Trainings in the tests are too short to converge, which
+#: tests/training/test_learned.py tests.
+CONVERGENCE = ("ignore::sklearn.exceptions.ConvergenceWarning", "error:lbfgs failed to converge")
 
 
 def pytest_report_header() -> str:
@@ -40,6 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Limit parallel test processes (``-n 2``) to one thread each, because they share the cores."""
     if config.getoption("numprocesses", None):
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+    else:  # the process that only distributes the tests does not import scikit-learn
+        for line in CONVERGENCE:
+            config.addinivalue_line("filterwarnings", line)
     gc.disable()  # garbage collection during imports and test collection takes seconds
 
 
@@ -54,6 +58,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_finish() -> None:
     gc.freeze()
+    gc.set_threshold(20_000)  # with the default (700), it takes several percent of the time
     gc.enable()
 
 
@@ -70,6 +75,7 @@ def pytest_unconfigure() -> None:
 def seeded():
     """Start every test from the same global random state, and restore the state afterwards."""
     import torch
+    from sklearn.utils import check_random_state
 
     rng = check_random_state(None)  # the global state of NumPy
     state = rng.get_state()
@@ -85,9 +91,19 @@ def seeded():
 
 @pytest.fixture(autouse=True, scope="session")
 def no_power_loss():
-    """Disable os.fsync, which makes tests slow and protects only against a power failure."""
+    """Disable os.fsync, which makes tests slow and protects only against a power failure.
+
+    MNE sets the level of its logger in most calls; this no longer clears the caches of all loggers.
+    """
+    log = logging.getLogger("mne")
+
+    def set_level_of_mne(level):
+        log.level = level
+        log._cache.clear()
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
+        patch.setattr(log, "setLevel", set_level_of_mne)
         yield
 
 

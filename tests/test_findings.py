@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from joblib import Parallel, delayed
+from joblib.externals.loky import ProcessPoolExecutor
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 
 import braindecode_pars
@@ -54,7 +54,7 @@ def test_lists_in_texts():
 
 
 def test_a_warning_is_a_user_warning_with_kind_and_values_in_other_processes():
-    # A local function, because workers cannot import this file.
+    # A local function, because the worker of joblib cannot import this file.
     def warned(n):
         caught = []
         with findings.collected(caught):
@@ -63,7 +63,8 @@ def test_a_warning_is_a_user_warning_with_kind_and_values_in_other_processes():
             findings.warn(Finding("first_epoch_best", dict(n_epochs=n)), NotConverged)
         return caught
 
-    of_workers = Parallel(n_jobs=2)(delayed(warned)(n) for n in (3, 4))
+    with ProcessPoolExecutor(1) as worker:
+        of_workers = [*worker.map(warned, (3, 4))]
     (flat, category, *_), (epochs, *_) = pickle.loads(pickle.dumps(of_workers[1]))
     assert (flat.kind, flat.finding.values["n"], category) == ("flat_windows", 4, FindingWarning)
     assert str(flat) == flat.finding.text

@@ -18,7 +18,7 @@ from torch.utils.data import Subset, TensorDataset
 
 from braindecode_pars import PARSNet, PatchEncoder
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.pretext import PARS
+from braindecode_pars.pretext import PARS, PRETEXT_TASKS
 from braindecode_pars.pretraining import (
     PretrainingNet,
     PretrainingSettings,
@@ -176,7 +176,8 @@ def test_pretraining_happens_in_place_before_the_first_step(tiny, nights):
     assert any(not torch.equal(before, after) for before, after in pairs)
 
 
-def test_the_network_knows_the_sampling_rate_of_arrays(tiny):
+def test_the_network_knows_the_sampling_rate_of_arrays(tiny, monkeypatch):
+    monkeypatch.setattr(PRETEXT_TASKS["features"], "N_PREPARED", 50)
     X = np.random.default_rng(0).normal(size=(8, 3, 3000)).astype(np.float32)
     pretraining = ("pretraining", Pretraining("features", epochs=1, verbose=0))
     net = eeg_classifier(tiny, pretraining, batch_size=8).fit(X, np.arange(8) % 5)

@@ -77,21 +77,14 @@ SMOOTHED_LABEL = "label_smoothed"
 SMOOTHED = "smoothed_"
 
 
-def table_of_scores(rows: Sequence[Mapping[str, Any]], varied: Iterable[str] = ()) -> pd.DataFrame:
-    """Create a table of scores from rows. Columns that do not occur in any row are omitted.
+def table_of_scores(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Create a table of scores from rows, each of which maps the names of columns to values.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Rows of the table. Each row maps the names of columns to values.
-    varied : iterable of str
-        Names of additional columns, such as parameters of an ablation.
+    Columns that are not in :data:`names.SCORES`, such as parameters of an ablation, are last.
     """
-    present = {name for row in rows for name in row}
-    columns = [name for name in names.SCORES if name in present]
-    return with_numbers(
-        pd.DataFrame(rows, columns=list(dict.fromkeys([*columns, *varied]))), _NUMBERS
-    )
+    present = dict.fromkeys(name for row in rows for name in row)
+    columns = dict.fromkeys([*(name for name in names.SCORES if name in present), *present])
+    return with_numbers(pd.DataFrame(rows, columns=[*columns]), _NUMBERS)
 
 
 def rows_of(scores: pd.DataFrame, metric: str | None = None) -> pd.DataFrame:

@@ -23,17 +23,9 @@ import mne
 import numpy as np
 from braindecode.datasets import BaseConcatDataset, EEGWindowsDataset
 
+from braindecode_pars._common import checks
 from braindecode_pars._common.channel_names import template_montage
-from braindecode_pars._common.checks import check_parameters, check_positive, choice, positive
-from braindecode_pars.recordings import cutting, loading, readers, recipe
-from braindecode_pars.recordings.preparation import (
-    COMMON_CHANNELS,
-    SFREQ,
-    check_filters,
-    filter_and_resample,
-    pick_electrodes,
-    set_reference,
-)
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe
 from braindecode_pars.windows.recorded_steps import remember_steps
 
 __all__ = ["CARD", "cut", "load", "prepare", "recordings"]
@@ -45,8 +37,8 @@ CARD: dict[str, Any] = dict(
     license="ODC-BY-1.0",
     address="https://physionet.org/content/eegmat/1.0.0/",
     subjects=36,
-    channels=len(COMMON_CHANNELS),
-    sfreq=SFREQ,
+    channels=len(preparation.COMMON_CHANNELS),
+    sfreq=preparation.SFREQ,
     classes=("rest", "arithmetic"),
     reference="Zyma et al. 2019, Data 4(1); Goldberger et al. 2000, Circulation 101(23)",
 )
@@ -61,7 +53,7 @@ SAMPLE_STEP = 0.5e-6
 #: Preprocessing steps that were applied to the sample dataset before eight channels were picked.
 _SAMPLE_PREPARATION = (
     ("filter", dict(l_freq=0.5, h_freq=45.0)),
-    ("set_eeg_reference", dict(ref_channels=list(COMMON_CHANNELS))),
+    ("set_eeg_reference", dict(ref_channels=list(preparation.COMMON_CHANNELS))),
 )
 #: Age of each subject of the sample dataset in years, from the table of the corpus.
 _AGES = (
@@ -114,7 +106,7 @@ def recordings(path: str | Path) -> list[loading.Recording]:
 def prepare(
     recording: loading.Recording,
     *,
-    sfreq: float = SFREQ,
+    sfreq: float = preparation.SFREQ,
     low: float | None = 0.3,
     high: float | None = 75.0,
     mains: float | None = 50.0,
@@ -158,20 +150,21 @@ def prepare(
     _check(sfreq=sfreq, low=low, high=high, mains=mains, reference=reference)
     # Channel names in the files are "EEG Fp1" and so on, and "ECG ECG".
     raw = readers.read_edf(recording.file, lambda name: name.startswith("EEG "))
-    pick_electrodes(raw, COMMON_CHANNELS)
+    preparation.pick_electrodes(raw, preparation.COMMON_CHANNELS)
     raw.set_montage(template_montage(), match_case=False, match_alias=True, verbose="error")
-    filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
+    preparation.filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
     if reference == "average":
-        set_reference(raw, raw.ch_names)  # by name, for the recorded preprocessing steps
+        # By name, for the recorded preprocessing steps
+        preparation.set_reference(raw, raw.ch_names)
     return raw
 
 
 def _check(
     reference: str | None = None, window_seconds: float = 10.0, **filters: float | None
 ) -> None:
-    check_parameters(dict(reference=reference), dict(reference=choice("average", None)))
-    check_positive(window_seconds=window_seconds)
-    check_filters(**filters)
+    checks.choice("average", None).check("reference", reference)
+    checks.check_positive(window_seconds=window_seconds)
+    preparation.check_filters(**filters)
 
 
 def cut(
@@ -283,9 +276,7 @@ def mental_arithmetic(
     >>> int(y.sum()), len(set(groups))
     (144, 24)
     """
-    check_parameters(
-        locals(), dict(window_seconds=positive(maximum=SAMPLE_SECONDS)), "mental_arithmetic"
-    )
+    checks.positive(SAMPLE_SECONDS).check("window_seconds", window_seconds, "mental_arithmetic")
     with np.load(SAMPLE, allow_pickle=False) as archive:
         sample = dict(archive)
     known = sample["subjects"].tolist()

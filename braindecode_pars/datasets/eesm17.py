@@ -26,12 +26,8 @@ import numpy as np
 import pandas as pd
 from braindecode.datasets import EEGWindowsDataset
 
-from braindecode_pars._common import sleep_stages
-from braindecode_pars._common.checks import format_list
-from braindecode_pars._common.sleep_stages import stage_of
-from braindecode_pars._common.tables import check_table
-from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe
-from braindecode_pars.recordings.side_tables import read_table, times_in
+from braindecode_pars._common import checks, sleep_stages, tables
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe, side_tables
 
 __all__ = ["CARD", "CHANNELS", "cut", "load", "prepare", "recordings"]
 
@@ -128,14 +124,13 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
     """
     raw = readers.read_with_tables(recording.file)
     preparation.pick_electrodes(raw, CHANNELS)
-    if np.isnan(raw.get_data()).any():
-        fill = dict(limit_direction="both")
-        raw.apply_function(
-            lambda signal: pd.Series(signal).interpolate(**fill).fillna(0.0).to_numpy(),
-            picks="all",
-            verbose="error",
-        )
+    raw.apply_function(_interpolated, picks="all", verbose="error")
     return preparation.filter_and_resample(raw, mains=50.0)
+
+
+def _interpolated(signal: np.ndarray) -> np.ndarray:
+    """Interpolate missing samples; a signal without any sample becomes zero."""
+    return pd.Series(signal).interpolate(limit_direction="both").fillna(0.0).to_numpy()
 
 
 def cut(recording: loading.Recording) -> EEGWindowsDataset | None:
@@ -176,23 +171,23 @@ def _read_scoring(file: Path) -> mne.Annotations:
     stem = file.name.removesuffix("_eeg.set")
     events = file.with_name(f"{stem}_events.tsv")
     scoring = file.with_name(f"{stem}_acq-scoring_events.tsv")
-    table = read_table(scoring, scoring.parent)
+    table = side_tables.read_table(scoring, scoring.parent)
     column = next((c for c in table if c.startswith(("staging", "scoring"))), "staging")
-    check_table(table, scoring.name, ["onset", column])
+    tables.check_table(table, scoring.name, ["onset", column])
     codes = table[column].str.removesuffix(".0")
-    stages = codes.map(lambda code: _CODES.get(code, stage_of(code)))
+    stages = codes.map(lambda code: _CODES.get(code, sleep_stages.stage_of(code)))
     if stages.isna().all():
         raise ValueError(
             f"The column {column} of {scoring.name} must contain sleep stages (codes "
             f"{', '.join(_CODES)}, or names such as N2), got only "
-            f"{format_list(sorted(set(codes.dropna()))) or 'empty cells'}. Correct the file."
+            f"{checks.format_list(sorted(set(codes.dropna()))) or 'empty cells'}. Correct the file."
         )
 
-    onsets, durations = times_in(table.fillna({"onset": "none"}), scoring.name)
+    onsets, durations = side_tables.times_in(table.fillna({"onset": "none"}), scoring.name)
     if events.is_file():
         # The first scored window starts at lights off. If its onset is closer to 0 than to the time
         # of lights off, all onsets are relative to lights off.
-        event_table = read_table(events, events.parent)
+        event_table = side_tables.read_table(events, events.parent)
         event_table = event_table.reindex(columns=["onset", "trial_type"], fill_value="0")
         is_off = event_table["trial_type"].str.lower() == "lights off"
         lights_off = float(next(iter(event_table["onset"][is_off]), 0.0))

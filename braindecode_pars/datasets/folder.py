@@ -447,9 +447,8 @@ def _pick(raw: mne.io.BaseRaw, channels: Sequence[str], *, is_referenced: bool) 
     If a new name indicates a different reference from the old name, no channels are renamed, unless
     the recording will be re-referenced (``is_referenced``).
     """
-    picked_names = preparation.find_electrodes(
-        channels, channel_facts.good_eeg(raw.info["chs"], raw.info["bads"])
-    )
+    eeg = channel_facts.good_eeg(raw.info["chs"], raw.info["bads"])
+    picked_names = preparation.find_electrodes(channels, eeg)
     raw.pick(picked_names, verbose="error").reorder_channels(picked_names)
     pairs = [*zip(picked_names, channels, strict=True)]
     if is_referenced or all(

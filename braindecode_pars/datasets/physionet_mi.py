@@ -23,14 +23,7 @@ import numpy as np
 from braindecode.datasets import EEGWindowsDataset
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.recordings import cutting, loading, readers, recipe
-from braindecode_pars.recordings.preparation import (
-    SFREQ,
-    check_filters,
-    filter_and_resample,
-    pick_electrodes,
-    set_reference,
-)
+from braindecode_pars.recordings import cutting, loading, preparation, readers, recipe
 
 __all__ = ["CARD", "MONTAGES", "class_names", "cut", "load", "prepare", "recordings"]
 
@@ -42,7 +35,7 @@ CARD: dict[str, Any] = dict(
     address="https://physionet.org/content/eegmmidb/1.0.0/",
     subjects=109,
     channels=64,
-    sfreq=SFREQ,
+    sfreq=preparation.SFREQ,
     classes=("left fist", "right fist", "both fists", "both feet"),
     reference="Schalk et al. 2004, IEEE TBME 51(6); Goldberger et al. 2000, Circulation 101(23)",
 )
@@ -68,12 +61,9 @@ TARGETS = {
 #: Targets of the events with ``contrast="rest"``.
 REST_OR_IMAGERY = {"T0": 0, "T1": 1, "T2": 1}
 RUNS = tuple(sorted(TARGETS))
-SECONDS = checks.number("of at least 0", lambda value: value >= 0)
 RULES = dict(
     contrast=checks.choice("movements", "rest"),
-    tmin=SECONDS,
-    tmax=SECONDS,
-    sfreq=checks.positive(),
+    **dict.fromkeys(("tmin", "tmax"), checks.number("of at least 0", lambda value: value >= 0)),
     reference=checks.choice("average", "picks", None),
 )
 
@@ -136,7 +126,7 @@ def prepare(
     recording: loading.Recording,
     *,
     picks: list[str] | str | None = None,
-    sfreq: float = SFREQ,
+    sfreq: float = preparation.SFREQ,
     low: float | None = 0.3,
     high: float | None = None,
     mains: float | None = 60.0,
@@ -184,14 +174,15 @@ def prepare(
     # Channel names such as "Fc5." in the files are changed to those of the montage, such as "FC5".
     mne.datasets.eegbci.standardize(raw)
     raw.set_montage(channel_names.template_montage(), verbose="error")
-    filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
+    preparation.filter_and_resample(raw, sfreq=sfreq, low=low, high=high, mains=mains)
     # As in the paper, the reference is the average of all channels, so channels are picked later.
     if reference == "average":
-        set_reference(raw, "average")
+        preparation.set_reference(raw, "average")
     if picks is not None:
-        pick_electrodes(raw, MONTAGES[picks] if isinstance(picks, str) else picks)
+        preparation.pick_electrodes(raw, MONTAGES[picks] if isinstance(picks, str) else picks)
     if reference == "picks":
-        set_reference(raw, raw.ch_names)  # by name, for the recorded preprocessing steps
+        # By name, for the recorded preprocessing steps
+        preparation.set_reference(raw, raw.ch_names)
     return raw
 
 
@@ -200,7 +191,7 @@ def _check(*, tmin: float = 0.0, tmax: float = 4.0, picks: Any = None, **setting
         known = ", ".join(map(repr, MONTAGES))
         raise ValueError(f"picks must be a list of channels, or one of {known}, got {picks!r}.")
     checks.check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
-    check_filters(**{n: v for n, v in settings.items() if n in ("sfreq", "low", "high", "mains")})
+    preparation.check_filters(**{n: v for n, v in settings.items() if n not in RULES})
     if tmin >= tmax:
         raise ValueError(f"tmin must be less than tmax, got tmin={tmin:g} s and tmax={tmax:g} s.")
 

@@ -169,13 +169,12 @@ def sleep(
         raise ValueError(f"n_chans must be between 1 and {len(CHANNELS)}, got {n_chans}.")
     n_windows = max(round(hours * 3600 / WINDOW_SECONDS), 1)
     # One seed per subject, so that the recording of a subject does not depend on n_subjects.
-    root = np.random.SeedSequence(random_state)
-    return BaseConcatDataset(
-        [
-            _recording(subject, n_windows, n_chans, sfreq, np.random.default_rng(seed))
-            for subject, seed in enumerate(root.spawn(n_subjects), start=1)
-        ]
-    )
+    recordings = []
+    seeds = np.random.SeedSequence(random_state).spawn(n_subjects)
+    for subject, seed in enumerate(seeds, start=1):
+        rng = np.random.default_rng(seed)
+        recordings.append(_recording(subject, n_windows, n_chans, sfreq, rng))
+    return BaseConcatDataset(recordings)
 
 
 def _recording(

@@ -305,11 +305,10 @@ def scored_epochs(
     """
     targets = pd.Index(stages).get_indexer(metadata["stage"])
     info = mne.create_info([SAMPLE_CHANNEL], 128.0, "eeg")
-    starts = metadata["position"].to_numpy() * volts.shape[1]
+    n_times = volts.shape[1]
+    starts = metadata["position"].to_numpy() * n_times
     events = np.column_stack([starts, np.zeros_like(starts), targets])
-    samples = dict(
-        i_window_in_trial=0, i_start_in_trial=starts, i_stop_in_trial=starts + volts.shape[1]
-    )
+    samples = dict(i_window_in_trial=0, i_start_in_trial=starts, i_stop_in_trial=starts + n_times)
     metadata = metadata.drop(columns="stage").assign(**samples, target=targets)
     epochs = mne.EpochsArray(
         volts[:, None], info, events, metadata=metadata.reset_index(drop=True), verbose="error"

@@ -178,9 +178,7 @@ def _stages(file: Path) -> mne.Annotations:
     names = [(note or "").strip("\x00 ") for note in notes]
 
     # "undefined" is included because it ends the previous stage; event_windows ignores it.
-    is_stage = np.array(
-        [name in (*sleep_stages.SLEEP_STAGES, "undefined") for name in names], dtype=bool
-    )
+    is_stage = np.isin(names, [*sleep_stages.SLEEP_STAGES, "undefined"])
     if not is_stage.any():
         raise ValueError(
             f"the annotation file {file.stem}.arousal contains no sleep stages. Download it again, "

@@ -1,20 +1,23 @@
-"""Initial encoder of a fit (loaded or newly built), and the settings of its pretraining."""
+"""Base class of estimators that pretrain an encoder: initial encoder of a fit, and pretraining."""
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from braindecode_pars import pretraining
-from braindecode_pars._common import checks, training
+from braindecode_pars._common import checks, computing, model_files, settings, tables, training
 from braindecode_pars._common.settings import PretrainingSettings
 from braindecode_pars.encoder import PatchEncoder
-from braindecode_pars.estimators import windows_estimator
+from braindecode_pars.estimators import saved_estimator, windows_estimator
 from braindecode_pars.models import parsnet
 from braindecode_pars.models.space_time import build_encoder
 from braindecode_pars.pretext import base
 from braindecode_pars.pretrained import cards, saved
-from braindecode_pars.windows import Windows
+from braindecode_pars.windows import Windows, amplitudes, convert, picking
 from braindecode_pars.windows.preprocessing import Preprocessing, agreed
 
 log = logging.getLogger(__name__)
@@ -208,3 +211,185 @@ def pretraining_settings(estimator: Any) -> PretrainingSettings | None:
     task_params = base.params_of(params["pretext"], params["pretext_params"])
     shared = {name.removeprefix("pretrain_"): value for name, value in params.items()}
     return PretrainingSettings.of(shared, task=params["pretext"], task_params=task_params)
+
+
+def further_windows(estimator: Any, unlabeled: Any, windows: Windows) -> list[Windows]:
+    """Validate the argument ``unlabeled`` of ``fit``, and convert it to windows for pretraining.
+
+    Returns a list with the converted windows as its only entry, or an empty list if ``unlabeled``
+    is None or ``fit`` does not pretrain. If a window contains none of the channels in the parameter
+    ``channels``, all EEG channels of this window are used.
+
+    Raises
+    ------
+    ValueError
+        If there are no windows, or their sampling rate differs from the sampling rate of ``X``.
+
+    Warns
+    -----
+    UserWarning
+        If ``fit`` does not pretrain and therefore does not use the unlabeled windows, or if the
+        preprocessing of the unlabeled windows differs from the preprocessing of ``X``.
+    """
+    if unlabeled is None:
+        return []
+    if pretraining_settings(estimator) is None:
+        checks.warn_user(
+            "The windows passed as unlabeled= are not used, because fit does not pretrain. To "
+            "pretrain on these windows, set pretext to a pretext task, and do not use "
+            "pretrain_epochs=0. If you pass an encoder, also set continue_pretraining=True. To fit "
+            "without pretraining, do not pass unlabeled."
+        )
+        return []
+    further = convert.as_windows(unlabeled, n_times=estimator.n_times_)
+    if len(further) == 0:
+        raise ValueError("unlabeled= contains no windows. Pass windows, or unlabeled=None.")
+    checks.check_same_rate(
+        further.sfreq, windows.sfreq, "The unlabeled windows are", "X is sampled at"
+    )
+    if estimator.channels is None:
+        further = picking.pick_eeg(further)
+    else:
+        further = picking.pick_as_fitted(further, estimator.chs_info_, any_montage=True)
+    amplitudes.warn_of_amplitudes(further)
+    expected, names = estimator.preprocessing_, cards.OF_ENCODERS
+    beginning = "Preprocessing of the unlabeled windows differs from the preprocessing of X"
+    windows_estimator.warn_of_differences(expected, further, beginning, names, expected_in="in X")
+    return [further]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class EncoderEstimator(BaseEstimator):
+    """Base class of estimators that pretrain an encoder.
+
+    The parameters are described in PARSClassifier.
+    """
+
+    # The windows
+    sfreq: float | None = None
+    preprocessing: Preprocessing | dict[str, Any] | None = None
+    channels: list[str] | None = None
+    # The encoder and its pretraining
+    pretext: str | type[base.PretextTask] | base.PretextTask | None = field(
+        default="pars", kw_only=False
+    )
+    pretext_params: dict[str, Any] | None = None
+    encoder: Any = None
+    continue_pretraining: bool = False
+    sham: bool = False
+    patch_seconds: float = 1.0
+    embed_dim: int = 64
+    num_layers: int = 2
+    num_heads: int = 4
+    mlp_dim: int = 128
+    tokenizer: str = "spectral"
+    pretrain_epochs: int | None = None
+    pretrain_max_steps: int | None = None
+    pretrain_minutes: float | None = None
+    pretrain_batch_size: int = settings.BATCH_SIZE
+    pretrain_lr: float = settings.LEARNING_RATE
+    pretrain_callbacks: list | None = None
+    # All training
+    weight_decay: float = settings.WEIGHT_DECAY
+    precision: str = "float32"
+    compile: bool = False
+    device: str = "auto"
+    random_state: Any = None
+    verbose: int = 1
+    checkpoint_dir: str | Path | None = None
+
+    #: Kind of the model file.
+    _kind = model_files.EMBEDDER
+
+    history_ = property(windows_estimator.fitted_history)
+    save = saved_estimator.save
+    load = classmethod(saved_estimator.load)
+    from_pretrained = classmethod(saved_estimator.from_pretrained)
+    __sklearn_clone__ = saved_estimator.clone_with_encoder
+    _pretrained_card = saved_estimator.pretrained_card
+
+    def n_encoder_parameters(self, X: Any) -> int:
+        """Return the number of weights of the encoder that ``fit`` would use, without training.
+
+        Parameters
+        ----------
+        X : windows
+            Windows, as in ``fit``. The number of parameters depends on their sampling rate, which
+            determines the number of samples in a patch.
+
+        Returns
+        -------
+        int
+            Number of weights.
+        """
+        with windows_estimator.without_training(self) as (unfitted, _):
+            windows = windows_estimator.read_windows(unfitted, X, any_montage=True)
+            return computing.n_parameters(unfitted._start(windows).new_encoder())
+
+    def _start(self, windows: Windows, source: Any = None) -> EncoderStart:
+        """Load or build the encoder, and set the fitted attributes of encoder and windows."""
+        start = load_or_build_encoder(self, windows, source)
+        self.n_chans_, self.n_times_ = start.n_chans, start.n_times
+        self.chs_info_, self.sfreq_ = windows.chs_info, start.sfreq
+        self.preprocessing_, self.encoder_card_ = start.preprocessing, start.card
+        self.pretraining_history_: list[dict[str, Any]] = []
+        if (loaded := start.loaded_encoder) is not None and loaded.report is not None:
+            self.load_report_ = loaded.report
+        return start
+
+    def _pretrain(
+        self,
+        start: EncoderStart,
+        encoder: PatchEncoder,
+        parts: list[Windows],
+        seed: int,
+        held_out: Windows | None = None,
+    ) -> None:
+        """Load the initial weights, and pretrain the encoder.
+
+        When pretraining ends, also after Ctrl-C, the encoder is saved in ``checkpoint_dir``.
+
+        Parameters
+        ----------
+        start : EncoderStart
+            Initial encoder of this fit, and the settings of its pretraining.
+        encoder : PatchEncoder
+            Encoder whose weights are updated in place.
+        parts : list of Windows
+            Windows for pretraining. The first entry contains the windows of ``fit``.
+        seed : int
+            Seed of all random numbers.
+        held_out : Windows | None
+            Windows on which the held-out loss is computed, used only if ``pretrain_epochs`` is
+            None. If ``held_out`` is also None, a tenth of the subjects in ``parts`` is held out.
+        """
+        if start.loaded_encoder is not None:
+            encoder.load_state_dict(start.loaded_encoder.encoder.state_dict())
+        if start.settings is None:
+            return
+
+        def remember(net: pretraining.PretrainingNet) -> None:
+            # An interrupted epoch has no relative loss, and is excluded.
+            history = [dict(row) for row in net.history if tables.RELATIVE in row]
+            card = start.pretrained_card(net, history, parts)
+            self.pretraining_history_, self.encoder_card_ = history, card
+            self._remember_task(net.task_)
+            if self.checkpoint_dir is not None:
+                saved.save_encoder(encoder, card, self.checkpoint_dir)
+
+        # Crops are as long as the shortest window, so that every window has a crop.
+        pretraining.pretrain_encoder(
+            encoder,
+            parts,
+            start.settings,
+            sfreq=start.sfreq,
+            n_times=min([start.n_times, *(part.shortest() for part in parts[1:])]),
+            held_out_windows=held_out,
+            callbacks=self.pretrain_callbacks,
+            on_end=remember,
+            seed=seed,
+            verbose=self.verbose,
+        )
+
+    def _remember_task(self, task: base.PretextTask) -> None:
+        """Store the trained pretext task as an attribute, in estimators with this attribute."""

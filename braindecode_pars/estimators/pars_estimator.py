@@ -1,7 +1,7 @@
 """PARSClassifier and PARSRegressor: pretrain an encoder, then fine-tune a PARSNet on labels.
 
 The base class ``PARSEstimator`` contains the parameters and the ``fit`` of both classes. The
-subclasses define the labels and the meaning of the network outputs. The module ``embedder``
+subclasses define the labels and the meaning of the network outputs. The module ``encoder_start``
 contains pretraining, and the module ``fine_tuning`` contains fine-tuning.
 """
 
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PARSEstimator(embedder.EncoderEstimator):
+class PARSEstimator(encoder_start.EncoderEstimator):
     """Base class of estimators that pretrain an encoder and fine-tune a PARSNet.
 
     The parameters are described in PARSClassifier. A subclass defines the labels and the meaning
@@ -107,7 +107,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         windows, labeled = self._read(X, y, groups, not has_positions)
         # Load a pretrained encoder, or build a new one
         start = self._start(windows)
-        unlabeled_parts = embedder.further_windows(self, unlabeled, windows)
+        unlabeled_parts = encoder_start.further_windows(self, unlabeled, windows)
         if not labeled.all():
             unlabeled_parts = [windows[~labeled], *unlabeled_parts]
         # Hold out windows for validation, also from pretraining
@@ -170,7 +170,7 @@ class PARSEstimator(embedder.EncoderEstimator):
         TypeError, ValueError, FileNotFoundError, KeyboardInterrupt
             As in :meth:`PARSEmbedder.fit <braindecode_pars.PARSEmbedder.fit>`.
         """
-        shared = {f.name: getattr(self, f.name) for f in fields(embedder.EncoderEstimator)}
+        shared = {f.name: getattr(self, f.name) for f in fields(encoder_start.EncoderEstimator)}
         return embedder.PARSEmbedder(**shared).fit(X, groups=groups, unlabeled=unlabeled)
 
     def training_cost(self, X: Any, y: Any = None, *, groups: Any = None) -> embedder.TrainingCost:

@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 
 from braindecode_pars._common import checks, files, names, training
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.estimators import encoder_start, fine_tuning, windows_estimator
-from braindecode_pars.evaluation import protocols, splitting
-from braindecode_pars.evaluation.cache import FoldStore
+from braindecode_pars.evaluation import cache, protocols, splitting
 from braindecode_pars.evaluation.splitters import LabeledSubjects
 from braindecode_pars.evaluation.splitting import Corpus, Fold
 
@@ -153,7 +153,6 @@ def ablation(
         n_train_subjects, cv=cv, test_subjects=test_subjects, seeds=seeds
     )
     return protocols.run_protocol(
-        "ablation",
         estimators,
         {dataset: (windows_ds, splitter)},
         protocols.Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes=False),
@@ -167,6 +166,8 @@ def ablation(
 
 class _ValidationSubjects(LabeledSubjects):
     """Splitter that tests at most 200 validation subjects if ``test_subjects`` is None."""
+
+    protocol = "ablation"
 
     def fixed_subjects(self, corpus: Corpus) -> tuple[list, list]:
         is_valid = corpus.splits == "valid"
@@ -254,7 +255,7 @@ def pretrains(estimator: BaseEstimator) -> bool:
 
 
 def share_encoders(
-    folds: Sequence[Fold], corpora: Mapping[str, Corpus], store: FoldStore, *, verbose: int = 1
+    folds: Sequence[Fold], corpora: Mapping[str, Corpus], folder: ResultsFolder, verbose: int = 1
 ) -> list[Fold]:
     """Pretrain the encoders that several folds share, and return folds that use these encoders.
 
@@ -266,7 +267,7 @@ def share_encoders(
         Folds of one dataset.
     corpora : dict of str to Corpus
         The windows of this dataset.
-    store : FoldStore
+    folder : ResultsFolder
         Folder for the results. Encoders are saved in its subfolder ``encoders``. Encoders that are
         already in this subfolder are loaded instead of pretrained.
     verbose : int
@@ -295,7 +296,7 @@ def share_encoders(
     bar = training.ProgressBar(
         pretraining.items(), "pretraining", unit=" encoders", disable=not verbose
     )
-    encoders = {key: _encoder_for(fold, corpora[fold.dataset], store) for key, fold in bar}
+    encoders = {key: _encoder_for(fold, corpora[fold.dataset], folder) for key, fold in bar}
     shared = []
     for key, fold in zip(keys, folds, strict=True):
         estimator = fold.estimator
@@ -308,14 +309,13 @@ def share_encoders(
     return shared
 
 
-def _encoder_for(fold: Fold, corpus: Corpus, store: FoldStore) -> Any:
+def _encoder_for(fold: Fold, corpus: Corpus, folder: ResultsFolder) -> Any:
     """Return a pretrained encoder, or the path of the folder in which it is saved."""
-    folder = store.encoder_of(fold)
-    if folder is not None and (folder / "encoder.json").exists():
-        return str(folder)
-    seeded: Any = splitting.with_seed(clone(fold.estimator), SEED)
-    encoder = seeded.pretrained(corpus.X[fold.pretrain])
-    if folder is None:
-        return encoder
-    encoder.save(folder)
-    return str(folder)
+    path = cache.encoder_of(fold, folder)
+    if path is None or not (path / "encoder.json").exists():
+        seeded: Any = splitting.with_seed(clone(fold.estimator), SEED)
+        encoder = seeded.pretrained(corpus.X[fold.pretrain])
+        if path is None:
+            return encoder
+        encoder.save(path)
+    return str(path)

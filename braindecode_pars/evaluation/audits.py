@@ -256,7 +256,7 @@ def _features(
     embedder = PARSEmbedder(encoder=source, pooling="mean", verbose=0).fit(signals)
     names: Any = signals.groups, signals.corpus_subjects
     names_with_corpus = dict(zip(*names, strict=True))
-    leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(embedder, names_with_corpus)])
+    leaks.warn_of_leaks([(name, leaks.find_leaked_subjects(embedder, names_with_corpus))])
     yield "encoder", embedder.transform(signals)
     yield "tokens", embedder.set_params(layer=0).transform(signals)
     with computing.seeded(seed):

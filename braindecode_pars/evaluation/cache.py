@@ -12,9 +12,8 @@ import hashlib
 import random
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import braindecode
 import joblib
@@ -30,121 +29,104 @@ from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 #: Format and version of the settings file.
 _FORMAT = {"format": "braindecode_pars scores", "version": 4}
 
+#: Folder of an evaluation without ``out``. No method has a description, so nothing is saved.
+NO_FOLDER = ResultsFolder(Path(), "no evaluation", {"methods": {}})
 
-@dataclass(frozen=True)
-class FoldStore:
-    """Folder of results, with one JSON file for each finished fold in the subfolder ``cache``.
 
-    A fold is one fit with its training and test windows. Each file is first written under a
-    temporary name and then renamed, so that no file is incomplete. Each file contains a checksum of
-    its content. Several processes may use the folder at the same time. To run all folds again,
-    delete ``cache``.
+def open_folder(path: str | Path, settings: Mapping[str, Any]) -> ResultsFolder:
+    """Open a folder of results, or create it.
 
-    Attributes
+    The folder has one JSON file for each finished fold in the subfolder ``cache``, see
+    :func:`file_of`. A fold is one fit with its training and test windows. Each file is first
+    written under a temporary name and then renamed, so that no file is incomplete. Each file
+    contains a checksum of its content. Several processes may use the folder at the same time. To
+    run all folds again, delete ``cache``.
+
+    Parameters
     ----------
-    folder : ResultsFolder
-        Folder of results. Its settings contain the descriptions of datasets and methods from
-        :func:`settings_of`. Folds and encoders of a method without a description are not saved.
+    path : path
+        Folder of results.
+    settings : mapping
+        Settings on which all folds depend, see :func:`settings_of`. If the folder contains
+        finished folds, a later run may add datasets and methods, but must not change the
+        existing datasets and methods.
+
+    Returns
+    -------
+    ResultsFolder
+        Folder of results with these settings.
+
+    Raises
+    ------
+    TypeError
+        If ``path`` is not a path.
+    ValueError
+        If the folder contains results that were computed with different data or settings; the
+        message lists the differences. If the folder contains results of another version of this
+        package, a damaged settings file, or files of other programs.
+    BlockingIOError
+        If another process keeps the folder locked.
     """
-
-    folder: ResultsFolder
-
-    @classmethod
-    def open(cls, path: str | Path, settings: Mapping[str, Any]) -> Self:
-        """Open a folder of results, or create it.
-
-        Parameters
-        ----------
-        path : path
-            Folder of results.
-        settings : mapping
-            Settings on which all folds depend, see :func:`settings_of`. If the folder contains
-            finished folds, a later run may add datasets and methods, but must not change the
-            existing datasets and methods.
-
-        Raises
-        ------
-        TypeError
-            If ``path`` is not a path.
-        ValueError
-            If the folder contains results that were computed with different data or settings; the
-            message lists the differences. If the folder contains results of another version of this
-            package, a damaged settings file, or files of other programs.
-        BlockingIOError
-            If another process keeps the folder locked.
-        """
-        checks.instance("the path of a folder", str, Path).check("out", path)
-        path = Path(path).expanduser()
-        file = path / "cache" / "settings.json"
-        marks = ["cache/settings.json"]
-        # Users may delete the cache, but keep the table of scores. A table with this name may also
-        # be from another program.
-        table, header = path / "scores.csv", ",".join(tables.SCORES).encode()
-        if table.is_file() and table.read_bytes().startswith(header):
-            marks.append(table.name)
-        folder = ResultsFolder(
-            path,
-            "an evaluation",
-            {**_FORMAT, **settings},
-            marks=tuple(marks),
-            grows=("datasets", "methods"),
-            allowed_files=("cache",),  # a killed process can leave an empty folder of this name
-        )
-        # Another process may add its methods at the same time.
-        with folder.opened(exclusive=False):
-            new_settings = folder.settings
-            if any(fold != file for fold in file.parent.glob("*.json")):
-                stored = files.read_json(file) if file.is_file() else {}
-                new_settings = folder.check_settings(stored)
-            files.replace_file(file, files.to_json(new_settings))
-        return cls(folder)
-
-    def read(self, fold: Fold) -> dict[str, Any] | None:
-        """Return the saved result of a fold, or None if it is missing or damaged."""
-        if (file := self.file_of(fold)) is None or (result := self.folder.get(file)) is None:
-            return None
-        return result if result.get("key") == files.as_read(fold.key) else None
-
-    def save(self, fold: Fold, result: Mapping[str, Any]) -> None:
-        """Save the result of a fold. Nothing is saved for a method without a description."""
-        if (file := self.file_of(fold)) is not None:
-            self.folder.put(file, result)
-
-    def file_of(self, fold: Fold) -> str | None:
-        """Return the path of the file of a fold, relative to the folder of results.
-
-        The file name contains a digest (short hash) of the data and settings. Returns None for a
-        method without a description.
-        """
-        content = self._digest_of(fold, fold.train, fold.test, fold.valid, fold.pretrain)
-        if content is None:
-            return None
-        parts = [fold.method, fold.dataset, f"subject-{fold.subject}"]
-        parts += [f"n{fold.n_train_subjects}", f"seed{fold.seed}"]
-        name = _file_name("_".join(part for part in parts if part))
-        return f"cache/{name}_{digest(fold.key, content)}.json"
-
-    def encoder_of(self, fold: Fold) -> Path | None:
-        """Return the folder of the pretrained encoder that a fold shares with other folds.
-
-        The name of the folder contains a digest (short hash) of the data and settings. Returns None
-        for a method without a description.
-        """
-        if (content := self._digest_of(fold, fold.pretrain)) is None:
-            return None
-        return self.folder.path / "encoders" / f"{_file_name(fold.method)}_{content}"
-
-    def _digest_of(self, fold: Fold, *windows: np.ndarray) -> str | None:
-        """Return a digest of the data and method of a fold, and of the indices of its windows."""
-        methods = self.folder.settings["methods"]
-        if fold.method not in methods:
-            return None
-        settings = self.folder.settings["datasets"][fold.dataset], methods[fold.method]
-        return digest(settings, *map(digest_array, windows))
+    checks.instance("the path of a folder", str, Path).check("out", path)
+    path = Path(path).expanduser()
+    file = path / "cache" / "settings.json"
+    marks = ["cache/settings.json"]
+    # Users may delete the cache, but keep the table of scores. A table with this name may also
+    # be from another program.
+    table, header = path / "scores.csv", ",".join(tables.SCORES).encode()
+    if table.is_file() and table.read_bytes().startswith(header):
+        marks.append(table.name)
+    folder = ResultsFolder(
+        path,
+        "an evaluation",
+        {**_FORMAT, **settings},
+        marks=tuple(marks),
+        grows=("datasets", "methods"),
+        allowed_files=("cache",),  # a killed process can leave an empty folder of this name
+    )
+    # Another process may add its methods at the same time.
+    with folder.opened(exclusive=False):
+        new_settings = folder.settings
+        if any(fold != file for fold in file.parent.glob("*.json")):
+            stored = files.read_json(file) if file.is_file() else {}
+            new_settings = folder.check_settings(stored)
+        files.replace_file(file, files.to_json(new_settings))
+    return folder
 
 
-#: Store of an evaluation without a folder. No method has a description, so nothing is saved.
-NO_STORE = FoldStore(ResultsFolder(Path(), "no evaluation", {"methods": {}}))
+def file_of(fold: Fold, folder: ResultsFolder) -> str | None:
+    """Return the path of the file of a fold, relative to the folder of results.
+
+    The file name contains a digest (short hash) of the data and settings. Returns None for a method
+    without a description, whose folds are not saved.
+    """
+    content = _digest_of(fold, folder, fold.train, fold.test, fold.valid, fold.pretrain)
+    if content is None:
+        return None
+    parts = [fold.method, fold.dataset, f"subject-{fold.subject}"]
+    parts += [f"n{fold.n_train_subjects}", f"seed{fold.seed}"]
+    name = _file_name("_".join(part for part in parts if part))
+    return f"cache/{name}_{digest(fold.key, content)}.json"
+
+
+def encoder_of(fold: Fold, folder: ResultsFolder) -> Path | None:
+    """Return the folder of the pretrained encoder that a fold shares with other folds.
+
+    The name of the folder contains a digest (short hash) of the data and settings. Returns None for
+    a method without a description, whose encoders are not saved.
+    """
+    content = _digest_of(fold, folder, fold.pretrain)
+    name = f"{_file_name(fold.method)}_{content}"
+    return None if content is None else folder.path / "encoders" / name
+
+
+def _digest_of(fold: Fold, folder: ResultsFolder, *windows: np.ndarray) -> str | None:
+    """Return a digest of the data and method of a fold, and of the indices of its windows."""
+    methods = folder.settings["methods"]
+    if fold.method not in methods:
+        return None
+    settings = folder.settings["datasets"][fold.dataset], methods[fold.method]
+    return digest(settings, *map(digest_array, windows))
 
 
 def settings_of(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> dict[str, Any]:

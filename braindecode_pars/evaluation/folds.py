@@ -22,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from braindecode_pars._common import checks, computing, files, tables, training
 from braindecode_pars._common.findings import collected, warn_once
 from braindecode_pars._common.names import METRICS
+from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.estimators.windows_classifier import LabelPredictor
 from braindecode_pars.estimators.windows_estimator import parameter_of_last, parameters_called
 from braindecode_pars.evaluation import cache, leaks
@@ -62,7 +63,7 @@ class FoldError(RuntimeError):
 
 
 #: Function that prepares unfinished folds before they run, see :func:`run_folds`.
-Prepare = Callable[[list[Fold], Mapping[str, Corpus], cache.FoldStore], list[Fold]]
+Prepare = Callable[[list[Fold], Mapping[str, Corpus], ResultsFolder], list[Fold]]
 
 
 def run_folds(
@@ -166,55 +167,57 @@ def run_folds(
     n_processes = "a number of processes, or -1 for all cores"
     rule = checks.ParameterRule(n_processes, (int, np.integer), lambda number: number != 0)
     checks.optional(rule).check("n_jobs", n_jobs)
-    results: dict[int, dict[str, Any]] = {}
+    rows: dict[int, list[dict[str, Any]]] = {}
+    seen: list[Mapping[str, Any]] = [{}] * len(folds)
 
     def score(i: int, result: Mapping[str, Any]) -> None:
-        results[i] = scored(folds[i], result, metrics, corpora[folds[i].dataset].n_classes)
+        rows[i] = scored(folds[i], result, metrics, corpora[folds[i].dataset].n_classes)
+        seen[i] = result["seen"]
 
     # Read the finished folds
-    store = cache.NO_STORE
+    folder = cache.NO_FOLDER
     if out is not None:
-        store = cache.FoldStore.open(out, cache.settings_of(folds, corpora))
-    for i, fold in enumerate(folds):
-        if (result := store.read(fold)) is not None:
-            score(i, result)
-    unfinished = {i: fold for i, fold in enumerate(folds) if i not in results}
+        folder = cache.open_folder(out, cache.settings_of(folds, corpora))
+    saved_as = [cache.file_of(fold, folder) for fold in folds]
+    for i, (fold, file) in enumerate(zip(folds, saved_as, strict=True)):
+        saved = folder.get(file) if file else None
+        if saved is not None and saved.get("key") == files.as_read(fold.key):
+            score(i, saved)
+    unfinished = {i: fold for i, fold in enumerate(folds) if i not in rows}
     # Warn of leaks before the first fit, if an estimator has a pretrained encoder with a card
-    methods = [fold.method for fold in folds]
-    warned = leaks.warn_of_leaks(methods, leaks.leaked_subjects_before_fit(folds, corpora))
+    warned = leaks.warn_before_fit(folds, corpora)
     # Run the unfinished folds
     if prepare is not None:
-        prepared = prepare([*unfinished.values()], corpora, store)
+        prepared = prepare([*unfinished.values()], corpora, folder)
         unfinished = dict(zip(unfinished, prepared, strict=True))
     jobs = [(i, fold, corpora[fold.dataset]) for i, fold in unfinished.items()]
     description = folds[0].protocol.replace("_", " ")
     bar = training.ProgressBar(
-        total=len(folds), initial=len(results), desc=description, unit=" fits", disable=not verbose
+        total=len(folds), initial=len(rows), desc=description, unit=" fits", disable=not verbose
     )
     warnings_of_folds: list[list[tuple]] = []
     try:
         with bar:
             for i, result, fold_warnings in _finished(jobs, n_jobs):
-                store.save(folds[i], result)
+                if file := saved_as[i]:
+                    folder.put(file, result)
                 score(i, result)
                 warnings_of_folds.append(fold_warnings)
                 bar.set_postfix(subject=folds[i].subject, method=folds[i].method)
                 bar.update()
     except FoldError as error:
-        saved = "not saved, because out is None" if out is None else f"saved in {out}"
-        error.args = (f"{error} {len(results)} of {len(folds)} folds are finished and {saved}.",)
+        where = "not saved, because out is None" if out is None else f"saved in {out}"
+        error.args = (f"{error} {len(rows)} of {len(folds)} folds are finished and {where}.",)
         raise
     finally:
         warn_once(warnings_of_folds)
     # Collect the table
-    in_order = [results[i] for i in range(len(folds))]
-    rows = [row for result in in_order for row in result["rows"]]
-    scores = tables.table_of_scores(rows, [name for fold in folds for name in fold.varied])
+    scores = tables.table_of_scores([row for i in range(len(folds)) for row in rows[i]])
     if out is not None:
-        files.replace_file(store.folder.path / "scores.csv", scores.to_csv(index=False))
+        files.replace_file(folder.path / "scores.csv", scores.to_csv(index=False))
     # Warn of undefined scores, and of test subjects in the pretraining data
     warn_of_undefined(scores)
-    leaks.warn_of_leaks(methods, [result["seen"] for result in in_order], warned)
+    leaks.warn_of_leaks([(fold.method, seen[i]) for i, fold in enumerate(folds)], warned)
     return scores
 
 
@@ -325,11 +328,11 @@ def _device_of(estimator: BaseEstimator) -> Any:
 
 def scored(
     fold: Fold, result: Mapping[str, Any], metrics: Sequence[str], n_classes: int
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     """Compute the scores of a fold from its labels and probabilities.
 
-    The returned dict does not contain the labels and probabilities, because those of hundreds of
-    folds of a large corpus would not fit into memory.
+    The rows do not contain the labels and probabilities, because those of hundreds of folds of a
+    large corpus would not fit into memory.
 
     Parameters
     ----------
@@ -344,9 +347,8 @@ def scored(
 
     Returns
     -------
-    dict
-        Entry ``rows``: a row of the scores for each subject and metric, with the reason if a score
-        is undefined. Entry ``seen``: leaked test subjects, copied from ``result``.
+    list of dict
+        A row of the scores for each subject and metric, with the reason if a score is undefined.
     """
     # Convert to arrays once per fold, because a fold can have many subjects.
     subjects, true, predicted = (np.asarray(result[n]) for n in ("subjects", "true", "predicted"))
@@ -372,7 +374,7 @@ def scored(
                 options: Any = dict(probabilities=of_subject, classes=saved["classes"])
                 row["value"] = score_predictions(*labels, metric, **options)
             rows.append(row)
-    return {"seen": result["seen"], "rows": rows}
+    return rows
 
 
 def warn_of_undefined(scores: pd.DataFrame) -> None:

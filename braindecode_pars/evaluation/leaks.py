@@ -10,19 +10,23 @@ from braindecode_pars.evaluation.splitting import Corpus, Fold
 from braindecode_pars.pretrained.cards import warn_unknown_corpora
 
 
-def leaked_subjects_before_fit(
-    folds: Sequence[Fold], corpora: Mapping[str, Corpus]
-) -> list[dict[str, Any]]:
-    """Before the first fit, find test subjects on whose windows a pretrained encoder was trained.
+def warn_before_fit(folds: Sequence[Fold], corpora: Mapping[str, Corpus]) -> list[str]:
+    """Before the first fit, warn of test subjects on which a pretrained encoder was trained.
 
     A pretrained encoder is a parameter of the estimator, and its card (metadata) lists its training
-    subjects. Returns a dict for each fold, as :func:`find_leaked_subjects` does after the fit.
+    subjects.
+
+    Returns
+    -------
+    list of str
+        Texts of the warnings of data leakage.
 
     Warns
     -----
     UserWarning
-        If the names of a test subject and of a training subject contain the same number, and the
-        corpus of either subject is unknown. They may then be the same subject.
+        If a test subject is listed on a card. Also if the names of a test subject and of a training
+        subject contain the same number, and the corpus of either subject is unknown. They may then
+        be the same subject.
     """
     cards: dict[str, list[Any]] = {}
     for method, estimator in {fold.method: fold.estimator for fold in folds}.items():
@@ -31,10 +35,11 @@ def leaked_subjects_before_fit(
         cards[method] = [card for part in encoders if (card := part._pretrained_card()) is not None]
     by_fold = [corpora[fold.dataset].corpus_subjects_of(fold.test_subjects) for fold in folds]
     warn_unknown_corpora(cards, dict.fromkeys(name for names in by_fold for name in names.values()))
-    return [
-        {"subjects": leaked_subjects_on_cards(cards[fold.method], names), "unknown": False}
+    seen = [
+        (fold.method, {"subjects": leaked_subjects_on_cards(cards[fold.method], names)})
         for fold, names in zip(folds, by_fold, strict=True)
     ]
+    return warn_of_leaks(seen)
 
 
 def leaked_subjects_on_cards(
@@ -78,7 +83,7 @@ def find_leaked_subjects(fitted: Any, names_with_corpus: Mapping[Any, Any]) -> d
 
 
 def warn_of_leaks(
-    methods: Sequence[str], seen: Sequence[Mapping[str, Any]], warned: Sequence[str] = ()
+    seen: Sequence[tuple[str, Mapping[str, Any]]], warned: Sequence[str] = ()
 ) -> list[str]:
     """Issue a warning for each method whose encoders were trained on test subjects (data leakage).
 
@@ -86,10 +91,9 @@ def warn_of_leaks(
 
     Parameters
     ----------
-    methods : sequence of str
-        Name of the method of each fit.
-    seen : sequence of dict
-        Result of :func:`find_leaked_subjects` for each fit.
+    seen : sequence of (str, dict)
+        Name of the method and result of :func:`find_leaked_subjects` for each fit. The entry
+        ``unknown`` may be missing.
     warned : sequence of str
         Texts of warnings that were issued earlier. They are not issued again.
 
@@ -99,9 +103,9 @@ def warn_of_leaks(
         Texts of all warnings, including warnings that were issued earlier.
     """
     sentences = []
-    for method in dict.fromkeys(methods):
-        results = [result for name, result in zip(methods, seen, strict=True) if name == method]
-        if any(result["unknown"] for result in results):
+    for method in dict.fromkeys(method for method, _ in seen):
+        results = [result for name, result in seen if name == method]
+        if any(result.get("unknown") for result in results):
             sentences.append(
                 f"Possible data leakage: the training subjects of the encoder of {method} are "
                 "unknown. If they include test subjects, the scores of these subjects are "

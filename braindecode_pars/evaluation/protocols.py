@@ -162,7 +162,7 @@ def leave_one_subject_out(
     splitter: Splitter = LeaveOneSubjectOut(test_subjects)
     if cv is not None:
         splitter = LabeledSubjects(cv=cv, test_subjects=test_subjects)
-    return run_protocol(splitter.protocol, estimators, {dataset: (windows_ds, splitter)}, shared)
+    return run_protocol(estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
 compare = leave_one_subject_out
@@ -277,7 +277,7 @@ def label_efficiency(
     subjects: Any = dict(test_subjects=test_subjects, train_subjects=train_subjects)
     splitter = LabeledSubjects(n_train_subjects, cv=cv, seeds=seeds, **subjects)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol("label_efficiency", estimators, {dataset: (windows_ds, splitter)}, shared)
+    return run_protocol(estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
 def transfer(
@@ -372,11 +372,17 @@ def transfer(
             f"keys of datasets: {', '.join(datasets)}."
         )
     split: dict[str, tuple[Any, Splitter]] = {
-        name: (windows_ds, LabeledSubjects(cv=cv.get(name), test_subjects=test_subjects.get(name)))
+        name: (windows_ds, _Transfer(cv=cv.get(name), test_subjects=test_subjects.get(name)))
         for name, windows_ds in datasets.items()
     }
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol("transfer", estimators, split, shared)
+    return run_protocol(estimators, split, shared)
+
+
+class _Transfer(LabeledSubjects):
+    """Splitter of one of the datasets of :func:`transfer`."""
+
+    protocol = "transfer"
 
 
 def evaluate(
@@ -461,7 +467,7 @@ def evaluate(
     if not isinstance(splitter, Splitter):  # a scikit-learn cross-validator, split by subject
         splitter = LabeledSubjects(cv=splitter)
     shared = Shared(metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes)
-    return run_protocol(splitter.protocol, estimators, {dataset: (windows_ds, splitter)}, shared)
+    return run_protocol(estimators, {dataset: (windows_ds, splitter)}, shared)
 
 
 class Shared(NamedTuple):
@@ -477,7 +483,6 @@ class Shared(NamedTuple):
 
 
 def run_protocol(
-    protocol: str,
     estimators: Mapping[str, BaseEstimator],
     datasets: Mapping[str, tuple[Any, Splitter]],
     shared: Shared,
@@ -489,6 +494,17 @@ def run_protocol(
     ``datasets`` maps names to pairs of a windows dataset and its splitter. The other arguments are
     described in :func:`~braindecode_pars.evaluation.splitters.make_folds` and
     :func:`~braindecode_pars.evaluation.folds.run_folds`.
+
+    Every protocol passes through these functions::
+
+        splitting.Corpus.of         windows of a dataset, with labels and subjects
+        splitters.make_folds        a Fold for each split of the splitter, seed and method
+        folds.run_folds             the table of scores of the folds
+          cache.open_folder         the folder of results, in which cache.file_of names a fold
+          leaks.warn_before_fit     warns of test subjects on encoder cards
+          folds._fit_and_predict    fits one fold; labels and probabilities, which are saved
+          folds.scored              the scores of one fold, from its labels and probabilities
+          leaks.warn_of_leaks       warns of test subjects in the training data of fitted encoders
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.
@@ -498,7 +514,7 @@ def run_protocol(
         corpora[name] = corpus = splitting.Corpus.of(windows_ds, name, unlabeled_label)
         corpus.check_duplicates()
         sizes = check_equal_sizes(estimators, corpus.X, equal_sizes)
-        jobs += make_folds(protocol, estimators, corpus, splitter, seeds, varied, sizes)
+        jobs += make_folds(estimators, corpus, splitter, seeds, varied, sizes)
     return folds.run_folds(
         jobs, corpora, metrics=metrics, out=out, n_jobs=n_jobs, verbose=verbose, prepare=prepare
     )

@@ -454,7 +454,6 @@ class WithinSubject(Splitter):
 
 
 def make_folds(
-    protocol: str,
     estimators: Mapping[str, BaseEstimator],
     corpus: Corpus,
     splitter: Splitter,
@@ -470,8 +469,6 @@ def make_folds(
 
     Parameters
     ----------
-    protocol : str
-        Value of the column ``protocol`` of the scores.
     estimators : dict of str to estimator
         Estimators by method name.
     corpus : Corpus
@@ -513,7 +510,7 @@ def make_folds(
         used_data = tables.TestSubjectData.LABELED if is_calibrated else tables.TestSubjectData.NONE
         folds += [
             Fold(
-                protocol=protocol,
+                protocol=splitter.protocol,
                 dataset=corpus.name,
                 method=method,
                 n_train_subjects=partition.n_subjects,

@@ -128,8 +128,7 @@ def preprocessed_signals(
             preparation.apply_steps(channel, filters)
             (signal,) = channel.get_data()
             del channel  # before the next channel is read
-        scale = preprocessing.scale or 1.0
-        np.multiply(signal, scale, out=preprocessed, casting="same_kind")
+        preprocessed[:] = signal * (preprocessing.scale or 1.0)
         del signal
     return signals
 
@@ -492,7 +491,6 @@ def prepare_as_trained(
     names = [name for name in raw.ch_names if name not in raw.info["bads"]]
     chs = with_types(raw.info["chs"])
     eeg_names = channel_facts.good_eeg(chs, raw.info["bads"])
-    eeg = [ch for ch in chs if ch["ch_name"] in eeg_names]
     if actual.reference == CHANGED and len(eeg_names) > 1:
         first = raw.n_times // 2
         block = raw.get_data(eeg_names, first, first + 1000, verbose="error")
@@ -504,7 +502,7 @@ def prepare_as_trained(
         remaining.append(Difference("reference", AVERAGE, CHANGED))
     to_apply = missing_steps(trained, actual) if preprocess else Preprocessing()
     # Select the channels.
-    chosen = chs_info or eeg
+    chosen = chs_info or [ch for ch in chs if ch["ch_name"] in eeg_names]
     wanted = [ch["ch_name"] for ch in chosen]
     pairs = zip(find_channels(wanted, names, compute=preprocess), chosen, strict=True)
     matches = [(replace(d, is_eeg=is_eeg_by_type(ch)), ch) for d, ch in pairs if d is not None]

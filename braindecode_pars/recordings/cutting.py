@@ -200,15 +200,10 @@ def _good_windows(
     targets: np.ndarray | Sequence[int] | int,
 ) -> EEGWindowsDataset | None:
     """Return the windows outside gaps and bad segments; None if there are none."""
-    metadata = pd.DataFrame(
-        {
-            "i_window_in_trial": numbers,
-            "i_start_in_trial": starts,
-            "i_stop_in_trial": starts + length,
-            "target": targets,
-        }
-    )
-    good = are_good(raw, starts, starts + length)
+    stops = starts + length
+    columns = dict(i_window_in_trial=numbers, i_start_in_trial=starts, i_stop_in_trial=stops)
+    metadata = pd.DataFrame(dict(columns, target=targets))
+    good = are_good(raw, starts, stops)
     reason = 'overlapping a gap or an annotation that begins with "BAD"'
     record_excluded("windows", reason, np.sum(~good), len(good), is_requested=True)
     return EEGWindowsDataset(raw, metadata[good].reset_index(drop=True), {}) if any(good) else None
@@ -262,8 +257,7 @@ def event_windows(
     first, counts = first[keep].astype(int), (n_samples[keep] // length).astype(int)
     numbers = np.concatenate([np.arange(n) for n in counts], dtype=int) if len(counts) else counts
     starts = np.repeat(first, counts) + numbers * length
-    labels = np.repeat(annotations.description[keep], counts)
-    targets = np.array([mapping[label] for label in labels])
+    targets = np.repeat([mapping[label] for label in annotations.description[keep]], counts)
     windows = _good_windows(raw, numbers, starts, length, targets)
     return None if windows is None else name_classes(windows, mapping)
 
@@ -338,12 +332,8 @@ def split_at_gaps(raw: mne.io.BaseRaw) -> list[mne.io.BaseRaw]:
     segments = continuous_segments(raw)
     if segments == [(0, raw.n_times)]:
         return [raw]
-    return [  # raw.copy().crop() would copy the whole recording for each segment
-        mne.io.RawArray(
-            raw.get_data(start=start, stop=stop),
-            raw.info.copy(),
-            raw.first_samp + start,
-            verbose="error",
-        )
-        for start, stop in segments
-    ]
+    pieces = []
+    for start, stop in segments:  # raw.copy().crop() would copy the whole recording
+        signals = raw.get_data(start=start, stop=stop)
+        pieces.append(mne.io.RawArray(signals, raw.info, raw.first_samp + start, verbose="error"))
+    return pieces

@@ -14,8 +14,7 @@ import pandas as pd
 from scipy.signal import welch
 
 from braindecode_pars._common import channel_names, checks
-from braindecode_pars.recordings import channel_facts
-from braindecode_pars.recordings.loading import table_text
+from braindecode_pars.recordings import channel_facts, loading
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +147,7 @@ def _table_of_channels(table: pd.DataFrame, why: pd.Series, shared: pd.Series, n
     for (count, reason), group in channels.groupby(["n", "why"], sort=False):
         names = checks.format_list(channel_names.odd_first(group["name"]), 8)
         groups.append((names, f"in {count} of {n} recordings", reason))
-    return table_text(groups)
+    return loading.table_text(groups)
 
 
 #: Possible line frequencies in Hz.

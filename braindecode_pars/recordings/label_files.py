@@ -147,9 +147,7 @@ def labels_of_files(
     table = table.assign(label=[*map(label_text, table[column])])
     if key == "file":
         return _labels_by_file(table, files, where)
-    return _labels_by_subject(
-        table[key].tolist(), table["label"].tolist(), files, where, subject_of
-    )
+    return _labels_by_subject(table.assign(subject=table[key]), files, where, subject_of)
 
 
 def classes_and_targets(
@@ -382,17 +380,13 @@ def _labels_by_file(table: pd.DataFrame, files: Sequence[Path], where: str) -> l
 
 
 def _labels_by_subject(
-    names: Sequence[Any],
-    labels: Sequence[str],
-    files: Sequence[Path],
-    where: str,
-    subject_of: Callable[[Path], Any],
+    table: pd.DataFrame, files: Sequence[Path], where: str, subject_of: Callable[[Path], Any]
 ) -> list[LabeledFile]:
     """Return the labels of recordings from a table with one row per subject.
 
     Recordings of subjects without a row are omitted.
     """
-    label_of = loading.by_subject(zip(names, labels, strict=True), where)
+    label_of = loading.column_by_subject(table, "label", where)
     file_subjects = [subject_of(file) for file in files]
     file_labels = [label_of.get(subjects.subject_key(subject)) for subject in file_subjects]
     rows = pd.DataFrame(dict(file=files, label=file_labels)).dropna()
@@ -401,7 +395,7 @@ def _labels_by_subject(
             f"{where} contains no row for any subject of the recordings. Subjects of the "
             "recordings: "
             f"{checks.format_list([*map(str, dict.fromkeys(file_subjects))])}. Subjects in the "
-            f"table: {checks.format_list([*map(str, names)], max_items=5) or 'none'}. Correct the "
+            f"table: {checks.format_list([*map(str, table['subject'])], max_items=5)}. Correct the "
             "subjects in the table. If the subjects of the recordings are wrong, pass subject "
             "(--subject), a regular expression that matches the subject in a path."
         )

@@ -390,9 +390,8 @@ def _table_of_excluded_items(
     cells = []
     for (what, why), part in frame.groupby(["what", "why"], sort=False):
         of = n_recordings if what == "recordings" else part["of"].sum()
-        cells.append(
-            (f"{part['number'].sum()} of {of} {what}", why, checks.format_list([*part["file"]], 3))
-        )
+        number = f"{part['number'].sum()} of {of} {what}"
+        cells.append((number, why, checks.format_list([*part["file"]], 3)))
     return f"\nExcluded:{table_text(cells)}" if cells else ""
 
 
@@ -505,30 +504,17 @@ def column_by_subject(table: pd.DataFrame, column: str, where: str) -> dict[str,
         Column that contains the values.
     where : str
         Name of the table in error messages.
-    """
-    name = "participant_id" if "participant_id" in table else "subject"
-    tables.check_table(table, where, (name, column))
-    table = table.dropna(subset=[column])
-    return by_subject(zip(table[name], table[column], strict=True), where)
-
-
-def by_subject(pairs: Iterable[tuple[Any, str]], where: str) -> dict[str, str]:
-    """Convert pairs of subject and value to a dict; subjects are converted by :func:`subject_key`.
-
-    Parameters
-    ----------
-    pairs : iterable of (subject, str)
-        Subjects and their values. A subject may occur several times with the same value.
-    where : str
-        Name of the source of the values in error messages.
 
     Raises
     ------
     ValueError
         If a subject has two different values.
     """
+    name = "participant_id" if "participant_id" in table else "subject"
+    tables.check_table(table, where, (name, column))
+    table = table.dropna(subset=[column])
     values: dict[str, str] = {}
-    for subject, value in pairs:
+    for subject, value in zip(table[name], table[column], strict=True):
         if (first := values.setdefault(subject_key(subject), value)) != value:
             raise ValueError(
                 f"{where} contains two different values for subject {subject}: {first!r} and "

@@ -135,9 +135,7 @@ def read_edf(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io.
     return raw
 
 
-def _read_edf(
-    file: Path, *, preload: bool = True
-) -> tuple[mne.io.BaseRaw, dict[str, channel_facts.ChannelFacts]]:
+def _read_edf(file: Path, *, preload: bool = True) -> tuple[mne.io.BaseRaw, channel_facts.Facts]:
     """Read an EDF or BDF file, and return the facts about its channels.
 
     MNE resamples all channels to the highest sampling rate. Therefore, signals that are not EEG
@@ -356,7 +354,7 @@ def read_wfdb(file: Path, wanted: Callable[[str], bool] | None = None) -> mne.io
 
 def _read_wfdb(
     file: Path, wanted: Callable[[str], bool] | None = None, *, preload: bool = True
-) -> tuple[mne.io.BaseRaw, dict[str, channel_facts.ChannelFacts]]:
+) -> tuple[mne.io.BaseRaw, channel_facts.Facts]:
     """Read a WFDB record, and return the facts about its channels.
 
     Only signals with the sampling rate of the EEG are read.

@@ -179,9 +179,7 @@ class Recipe:
                 f"{format_list([*absent])}. Check their names: a subject whose name is wrong in "
                 "exclude is not excluded."
             )
-        if self.overlap and not exclude:
-            warn_user(self.overlap)
-        elif exclude and verbose:
+        if exclude and verbose:
             counts = count_subjects(excluded), count_subjects(recordings), count_subjects(included)
             log.info("Excluded from %s: %s. Total: %s. Remaining: %s.", self.card["name"], *counts)
         if not included:
@@ -255,8 +253,6 @@ class Recipe:
             [r for r in part if (r.description.get("split") in HELD_OUT) == is_held_out]
             for part, is_held_out in ((recordings, True), (included, False), (excluded, False))
         )
-        if self.overlap and not exclude:
-            warn_user(self.overlap)
         if not included:
             raise ValueError(
                 f"No recordings remain for pretraining: {path} contains "
@@ -341,6 +337,8 @@ class Recipe:
                 f"exclude contains the folder {folders[0]}, but {self.card['name']} shares no "
                 "subjects with other corpora. Pass lists of subjects instead."
             )
+        if self.overlap and not exclude:
+            warn_user(self.overlap)
         listed_subjects = list(dict.fromkeys(subject for subjects in lists for subject in subjects))
         present = SubjectKeys(recording.corpus_subject for recording in recordings)
         absent = tuple(str(name) for name in listed_subjects if name not in present)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import torch
 
-from braindecode_pars._common import checks, computing, held_out
+from braindecode_pars._common import checks, computing
 from braindecode_pars.models.space_time import SPACE_TIME
 from braindecode_pars.pretext import base, joint
 from braindecode_pars.pretraining import PretrainingNet
@@ -111,10 +111,7 @@ def plan(corpus: "CorpusSize", config: RunConfig | None = None) -> RunPlan:
     config, task, _ = run.begun_task(config or RunConfig(), corpus.sfreq)
     parameters = computing.n_parameters(task)
     # Number and duration of steps.
-    longest = math.ceil(corpus.n_windows / config.batch_size)  # a pass over the data
-    if config.epochs is None:
-        longest = min(longest, held_out.EPOCH_STEPS)
-    steps_per_epoch = config.steps_per_epoch or longest
+    steps_per_epoch = run.steps_in_epoch(config, corpus.n_windows)
     device = computing.find_device(config.device)
     n_devices = torch.cuda.device_count() if device.type == "cuda" else 1
     if config.batch_size % n_devices:  # the batch cannot be divided equally among the devices

@@ -166,7 +166,9 @@ def pretrain(
     sized, steps = _sized(config, store, accelerator)
 
     # Check whether the folder can be used for this run.
-    described = {"configuration": asdict(sized), "store": steps.described}
+    # The checksum is that of the training recordings, without held-out subjects.
+    stored = {"path": str(store.path), "checksum": steps.store.checksum, "sfreq": store.sfreq}
+    described = {"configuration": asdict(sized), "store": stored}
     folder = RunFolder(Path(out).expanduser(), described, resume=resume)
     folder.check()
     if folder.is_finished:
@@ -275,9 +277,8 @@ def _accelerator(config: RunConfig) -> accelerate.Accelerator:
     wanted = computing.find_device(config.device).type
     # With several crop lengths, each step uses only the heads of one length, so other parameters
     # are unused. Mixed precision is off here, because the net sets the precision.
-    unused = accelerate.DistributedDataParallelKwargs(
-        find_unused_parameters=len(config.lengths) > 1
-    )
+    has_unused = len(config.lengths) > 1
+    unused = accelerate.DistributedDataParallelKwargs(find_unused_parameters=has_unused)
     accelerator = accelerate.Accelerator(
         cpu=wanted == "cpu", mixed_precision="no", kwargs_handlers=[unused]
     )
@@ -316,16 +317,21 @@ def _sized(
     uses_all_channels = base.encoder_kind_of(config.task) == SPACE_TIME
     make_steps: Any = AllChannelSteps if uses_all_channels else Steps
     step_kwargs = dict(seed=config.seed, process=accelerator.process_index, n_processes=n_processes)
-    lengths, measured, longest = config.in_samples(store.sfreq), None, math.inf
+    lengths, measured = config.in_samples(store.sfreq), None
     if config.epochs is None:
         store, held_out_store = _split_by_subject(store, max(lengths), config.seed)
         measured = make_steps(held_out_store, lengths, config.batch_size, **step_kwargs)
-        longest = held_out.EPOCH_STEPS
     steps = make_steps(store, lengths, config.batch_size, held_out=measured, **step_kwargs)
-    in_pass = math.ceil(steps.n_windows / config.batch_size)
-    steps_per_epoch = config.steps_per_epoch or min(in_pass, longest)
+    steps_per_epoch = steps_in_epoch(config, steps.n_windows)
     sizes = dict(micro_batch_size=micro_batch_size, steps_per_epoch=steps_per_epoch)
     return SizedRunConfig(**{**vars(config), **sizes}), steps
+
+
+def steps_in_epoch(config: RunConfig, n_windows: int) -> int:
+    """Return the number of steps in an epoch, if a pass over the data has ``n_windows`` windows."""
+    in_pass = math.ceil(n_windows / config.batch_size)
+    limit = held_out.EPOCH_STEPS if config.epochs is None else in_pass
+    return config.steps_per_epoch or min(in_pass, limit)
 
 
 def _split_by_subject(
@@ -566,14 +572,12 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         """
         if iterator is None:  # no validation data
             return
-        losses = []
+        # Only the last step uses step_fn, which reads the loss to check that it is finite. This
+        # suffices, because the loss of all further steps is NaN after one loss was NaN.
+        unchecked_step, losses = partial(skorch.NeuralNet.train_step, self), []
         for number, batch in enumerate(iterator, start=1):
             self.notify("on_batch_begin", batch=batch, training=True)
-            # Only the last step uses step_fn, which reads the loss to check that it is finite. This
-            # suffices, because the loss of all further steps is NaN after one loss was NaN.
-            step = (
-                step_fn if number == len(iterator) else partial(skorch.NeuralNet.train_step, self)
-            )
+            step = step_fn if number == len(iterator) else unchecked_step
             result = step(batch, **kwargs)
             losses.append(result["loss"])
             self.notify("on_batch_end", batch=batch, training=True, **result)
@@ -585,6 +589,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
         parts = split_examples(signals, self.micro_batch_size)
         first = self.accelerator.process_index * len(parts)
         loss, results = torch.zeros((), device=self.compute_device), []
+        part_of_step = partial(self._part_of_step, len(parts))
 
         # Sum the gradients over the micro-batches.
         for number, part in enumerate(parts, start=1):
@@ -594,9 +599,7 @@ class RunNet(skorch.hf.AccelerateMixin, PretrainingNet):
                 seed = np.random.SeedSequence([step_seed, first + number]).generate_state(1)[0]
                 part = send_to_device(part, self.compute_device, True)
                 with computing.seeded(int(seed), self.compute_device):
-                    step_result = self.run_step(
-                        partial(self._part_of_step, len(parts)), (part, None)
-                    )
+                    step_result = self.run_step(part_of_step, (part, None))
             loss += step_result["loss"].detach()
             results.append(step_result["y_pred"])
 

@@ -134,15 +134,15 @@ class RunFolder:
             If the versions of packages are not the same as in the last session.
         """
         before = self._stored() if self.resume else {"run_id": uuid4().hex, "sessions": []}
-        versions = [entry.get("versions", {}) for entry in (*before["sessions"][-1:], session)]
+        sessions = [*before["sessions"], session]
+        versions = [entry.get("versions", {}) for entry in sessions[-2:]]
         if changed := files.changed_settings(versions[0], versions[-1]):
             checks.warn_user(
                 "The versions of some packages have changed since the last session of this run: "
                 f"{'; '.join(changed)}. The result may differ from that of an uninterrupted run. "
                 "To avoid this, install the earlier versions before you resume the run."
             )
-        run = {"run_id": before["run_id"], **self.described}
-        run["sessions"] = [*before["sessions"], session]
+        run = {"run_id": before["run_id"], **self.described, "sessions": sessions}
         files.replace_file(self.description, files.to_json(run))
 
     def _stored(self) -> dict[str, Any]:

@@ -132,12 +132,6 @@ class Steps(torch.utils.data.Dataset):
         subjects = self.store.recordings["subject"][self.lengths >= self.n_times]
         return unique_subjects(subjects) if subjects.notna().all() else None
 
-    @property
-    def described(self) -> dict[str, Any]:
-        """Description of the store that is written to ``run.json``."""
-        store = self.store
-        return {"path": str(store.path), "checksum": store.checksum, "sfreq": store.sfreq}
-
     def __str__(self) -> str:
         hours = self.lengths.sum() / self.sfreq / 3600
         n_short = int((self.lengths < self.n_times).sum())
@@ -155,9 +149,8 @@ class Steps(torch.utils.data.Dataset):
         where n_times is the longest crop length, or a dict of tensors in :class:`AllChannelSteps`.
         """
         windows = np.resize(self._windows_of_pass(0), n)
-        return self._crops(
-            np.searchsorted(self.window_ends, windows, side="right"), self.n_times, FIRST_PASS
-        )
+        recordings = np.searchsorted(self.window_ends, windows, side="right")
+        return self._crops(recordings, self.n_times, FIRST_PASS)
 
     def _crops(
         self, recordings: np.ndarray, n_times: int, *purpose: int, read: slice = slice(None)

@@ -396,13 +396,10 @@ def read_labels(
     table = pd.read_csv(io.BytesIO(content), dtype=text, keep_default_na=False, lineterminator="\n")
     start = np.rint(table["onset"].to_numpy(float) * sfreq).astype(int)
     length = np.rint(table["duration"].to_numpy(float) * sfreq).astype(int)
-    labels = pd.DataFrame(
-        dict(
-            i_window_in_trial=table["i_window_in_trial"],
-            i_start_in_trial=start,
-            i_stop_in_trial=start + length,
-            target=list(map(_KINDS[described["kind"]], table["label"])),
-        )
+    labels = table[["i_window_in_trial"]].assign(
+        i_start_in_trial=start,
+        i_stop_in_trial=start + length,
+        target=list(map(_KINDS[described["kind"]], table["label"])),
     )
     groups = labels.groupby(table["recording"].to_numpy(), sort=False)
     return {str(name): group.reset_index(drop=True) for name, group in groups}

@@ -96,8 +96,8 @@ class StoredForm:
         Raises
         ------
         ValueError
-            If the recording has no samples, or none of the requested EEG channels. If the new
-            reference is the average, but only one channel would be stored.
+            If the recording has none of the requested EEG channels. If the new reference is the
+            average, but only one channel would be stored.
         """
         # Pick EEG channels.
         chs = channel_names.with_types(raw.info["chs"])
@@ -112,8 +112,6 @@ class StoredForm:
                 f"recording: {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )
-        if raw.n_times == 0:
-            raise ValueError("the recording has no samples.")
         signals = raw.get_data(names, verbose="error")
         picked = mne.pick_info(raw.info, mne.pick_channels(raw.ch_names, names, ordered=True))
         preprocessed = mne.io.RawArray(signals, picked, verbose="error")
@@ -211,8 +209,7 @@ def encode(signals: np.ndarray, ch_names: list[str], dtype: str) -> tuple[np.nda
     low, high = signals.min(axis=1), signals.max(axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
         bad = ~np.isfinite((high - low).astype(np.float32) + low.astype(np.float32))
-    if bad.any():
-        names = [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]
+    if names := [name for name, is_bad in zip(ch_names, bad, strict=True) if is_bad]:
         raise SkippedError(
             f"it contains NaN or infinite samples (channels: {checks.format_list(names, 5)})."
         )
@@ -408,27 +405,10 @@ def find_sources(recordings: Any, subject: search.Subject) -> list[Source]:
             "subject= can only be used with a folder of files. Omit it: for a dataset or corpus, "
             "the subject is the entry 'subject' of the descriptions."
         )
-    corpora = corpora_of(recordings)
-    if corpora:
-        return [
-            Source(
-                f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
-                {"corpus": corpus.name, **_plain(recording.description)},
-                _state_of(
-                    folders.files_beside(recording.file)  # include the files of the labels
-                    if corpus.has_labels
-                    else search.signal_files(recording.file)
-                ),
-                recording.file,
-                search.why_unreadable(recording.file),
-                partial(corpus.read, recording),
-            )
-            for corpus in corpora
-            for recording in corpus.recordings
-        ]
-    sources = [
-        _source_of_leaf(f"recording-{i}", *leaf) for i, leaf in enumerate(_leaves(recordings))
-    ]
+    if corpora := corpora_of(recordings):
+        return [source for corpus in corpora for source in _sources_of_corpus(corpus)]
+    leaves = enumerate(_leaves(recordings))
+    sources = [_source_of_leaf(f"recording-{i}", *leaf) for i, leaf in leaves]
     # The table of windows is stored if at least one window of the dataset has a label.
     tables = [source.labels for source in sources if source.labels is not None]
     if not any((table["target"] != UNLABELED).any() for table in tables):
@@ -469,6 +449,22 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
             f"{'; '.join(texts)}. Create one store per corpus."
         )
     return corpora
+
+
+def _sources_of_corpus(corpus: recipe.ContinuousCorpus) -> list[Source]:
+    # The state of a labeled recording includes the files of its labels.
+    files_of = folders.files_beside if corpus.has_labels else search.signal_files
+    return [
+        Source(
+            f"{corpus.name}/{recording.file.relative_to(corpus.folder).as_posix()}",
+            {"corpus": corpus.name, **_plain(recording.description)},
+            _state_of(files_of(recording.file)),
+            recording.file,
+            search.why_unreadable(recording.file),
+            partial(corpus.read, recording),
+        )
+        for recording in corpus.recordings
+    ]
 
 
 def _plain(description: Mapping[Any, Any]) -> dict[str, Any]:

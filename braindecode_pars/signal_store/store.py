@@ -36,10 +36,6 @@ from braindecode_pars.windows.table import Montage, SignalReader, Windows
 
 log = logging.getLogger(__name__)
 
-_RULES = dict(
-    dtype=checks.choice("int16", "float32"),
-    on_error=checks.choice("raise", "warn"),
-)
 _LARGE_STORE = 1 << 30  # stores of at least this size in bytes are verified with a progress bar
 _COMPARED_SECONDS = 10.0  # length in seconds of the windows in which duplicates are detected
 
@@ -267,11 +263,12 @@ class SignalStore:
             recordings contain the same signals.
         """
         # Check all arguments before anything is created.
-        reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
-        checks.check_parameters(dict(reading, dtype=dtype), _RULES)
+        checks.choice("int16", "float32").check("dtype", dtype)
+        checks.choice("raise", "warn").check("on_error", on_error)
         channels = None if channels is None else check_channels(channels)
         path = Path(path).expanduser()
         preparation = sources.StoredForm(sfreq, low, high, mains, channels, reference)
+        reading = dict(n_jobs=n_jobs, on_error=on_error, verbose=verbose)
         writing.create(path, recordings, subject, preparation, dtype, shares or {}, **reading)
         store = cls.open(path)
         stored = store.recordings.set_index("first_signal")
@@ -359,16 +356,15 @@ class SignalStore:
         - ``corpus``: name of the corpus, or None.
         - ``split``: split of the corpus, such as "train", or None.
         """
-        rows = self._recordings
         columns = dict(
-            name=[recording.name for recording in rows],
-            subject=[recording.subject for recording in rows],
-            ch_names=[recording.ch_names for recording in rows],
-            n_times=[recording.n_times for recording in rows],
+            name=[recording.name for recording in self._recordings],
+            subject=[recording.subject for recording in self._recordings],
+            ch_names=[recording.ch_names for recording in self._recordings],
+            n_times=[recording.n_times for recording in self._recordings],
             first_signal=self._first_signal,
-            n_clipped=[sum(recording.clipped.values()) for recording in rows],
-            corpus=[recording.corpus for recording in rows],
-            split=[recording.split for recording in rows],
+            n_clipped=[sum(recording.clipped.values()) for recording in self._recordings],
+            corpus=[recording.corpus for recording in self._recordings],
+            split=[recording.split for recording in self._recordings],
         )
         texts = ("subject", "corpus", "split")
         columns |= {name: pd.Series(columns[name], dtype=object) for name in texts}
@@ -549,11 +545,8 @@ class SignalStore:
         """
         held_out = [r for r in self._recordings if r.split in recipe.HELD_OUT]
         held_out_subjects = SubjectKeys(r.subject for r in held_out if r.subject is not None)
-        included = [
-            r
-            for r in self._recordings
-            if r.split not in recipe.HELD_OUT and r.subject not in held_out_subjects
-        ]
+        others = [r for r in self._recordings if r.split not in recipe.HELD_OUT]
+        included = [r for r in others if r.subject not in held_out_subjects]
         n = len(self._recordings)
         if len(included) == n:
             return self

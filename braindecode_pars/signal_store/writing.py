@@ -115,7 +115,7 @@ def create(
     )
     if store.is_ours:
         Index.read(folder)  # raises an error if another program wrote a file with this name
-    with store.opened(), _opened_samples(samples) as file:
+    with store.opened(), open(samples, "ab", buffering=0) as file:
         index = Index.read(folder) if store.is_ours else Index(settings=settings)
         if index.complete and not all(isinstance(source.origin, Path) for source in sources):
             raise ValueError(
@@ -193,7 +193,7 @@ class _Writer:
     folder : Path
         Folder of the store.
     file : FileIO
-        Open file of samples. No other process may write to it.
+        File of samples, opened in append mode. No other process may write to it.
     index : Index
         Index of the recordings that the store already contains. If an earlier call was killed,
         ``samples.bin`` and ``windows.csv`` may contain data after these recordings; such data are
@@ -210,7 +210,6 @@ class _Writer:
         self.kind = index.labels.get("kind")
         self._committed_at = self._cost = 0.0
         check_not_truncated(folder, index)
-        file.seek(self.n_bytes)
 
     def add(self, source: Source, pieces: list[Encoded]) -> None:
         """Append all segments of a recording, and commit if the last commit was long ago.
@@ -322,8 +321,7 @@ def _store(
     if index.recordings:
         _warn_of_channels(index, preparation)
     if skipped:
-        n_recordings = len(stored_pieces) + len(skipped)
-        values = dict(n_recordings=n_recordings, reasons=skipped)
+        values = dict(n_recordings=len(stored_pieces) + len(skipped), reasons=skipped)
         findings.warn(Finding("skipped_recordings", values))
     if not index.recordings:
         raise ValueError(
@@ -351,9 +349,8 @@ def _warn_of_problems(pieces: list[Encoded], verbose: int) -> None:
     """Issue one warning for each kind of signal problem, and log the excluded channels."""
     if left_out := dict.fromkeys(name for piece in pieces for name in piece.left_out):
         severity = logging.WARNING if verbose else logging.INFO
-        excluded = checks.format_list([*left_out])
         text = "Excluded channels (not EEG, marked as bad, or not in the argument channels): %s."
-        log.log(severity, text, excluded)
+        log.log(severity, text, checks.format_list([*left_out]))
     for kind, template in _WARNINGS.items():
         texts = [f"{p.label} ({p.problems[kind]})" for p in pieces if kind in p.problems]
         if texts:
@@ -379,12 +376,6 @@ def _warn_of_channels(index: Index, preparation: StoredForm) -> None:
             "These requested channels are missing or marked as bad in all stored recordings: "
             f"{', '.join(sorted(missing))}. Check the names in channels=."
         )
-
-
-def _opened_samples(samples: Path) -> FileIO:
-    """Open the file of samples for writing. The file is created if it does not exist."""
-    samples.open("ab").close()
-    return open(samples, "r+b", buffering=0)
 
 
 def _not_default(settings: Mapping[str, Any]) -> dict[str, Any]:

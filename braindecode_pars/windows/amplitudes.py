@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,8 @@ def amplitude_problem(windows: Iterable[Any], scale: float | None = None) -> Fin
         varies = np.ptp(window, axis=1) > 0 if window.size else np.zeros(len(window), bool)
         if varies.any():
             deviation, mean = window[varies].std(axis=1), window[varies].mean(axis=1)
-            statistics.append((np.median(deviation), np.median(np.abs(mean) / deviation)))
+            offset = np.abs(mean) / deviation
+            statistics.append((median(deviation.tolist()), median(offset.tolist())))
         else:  # all channels are flat: single precision may have removed a signal on an offset
             statistics.append((math.nan, math.inf if window.any() else math.nan))
     columns = np.array(statistics).reshape(-1, 2).T

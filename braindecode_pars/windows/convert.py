@@ -367,10 +367,10 @@ def _table(part: _Part) -> Windows:
         row["subject"] = subjects.in_corpus(corpus, subjects.normalized(row["subject"]))
         # Convert NumPy scalars to Python numbers, which are JSON serializable.
         row |= {name: value.item() for name, value in row.items() if isinstance(value, np.generic)}
-    recordings = pd.DataFrame(
-        {name: objects([row[name] for row in rows]) for name in [*_UNKNOWN, "reader"]}
-    )
-    recordings = recordings.astype({"sfreq": float, "base": np.int64})
+    values = {name: [row[name] for row in rows] for name in [*_UNKNOWN, "reader"]}
+    # Typed here, because DataFrame.astype would take most of the time of this function.
+    typed = dict(sfreq=np.array(values["sfreq"], float), base=np.array(values["base"], np.int64))
+    recordings = pd.DataFrame({name: objects(column) for name, column in values.items()} | typed)
     counts = recordings["sfreq"].value_counts()
     if not all(checks.is_same_rate(rate, counts.index[0]) for rate in counts.index):
         rates = ", ".join(f"{rate:g} Hz ({n})" for rate, n in counts.items())

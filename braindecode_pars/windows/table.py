@@ -89,8 +89,8 @@ def _checked_window(i: int, window: Any, montage: "Montage") -> np.ndarray:
     # Copied because torch does not accept negative strides or read-only memory.
     with np.errstate(over="ignore"):  # values too large for float32 become infinite
         window = np.array(window, dtype=np.float32, order="C")
-    finite = np.isfinite(window).all(axis=1)  # (n_chans,)
-    if not finite.all():
+    if not np.isfinite(window).all():
+        finite = np.isfinite(window).all(axis=1)  # (n_chans,)
         names = montage.names if len(montage.names) == len(window) else range(len(window))
         bad = [str(names[channel]) for channel in np.flatnonzero(~finite)]
         raise ValueError(
@@ -395,7 +395,7 @@ class Windows(Sequence):
     @cached_property
     def montages(self) -> list[Montage]:
         """Distinct montages of the windows, in the order of their first windows."""
-        return self.recordings["channels"].iloc[self._used[0]].unique().tolist()
+        return pd.unique(self.recordings["channels"].to_numpy()[self._used[0]]).tolist()
 
     @cached_property
     def montage_numbers(self) -> np.ndarray:
@@ -476,7 +476,8 @@ class Windows(Sequence):
         positions = np.asarray(positions)
         readers, bases, items, lengths, numbers = (column[positions] for column in self._where)
         if (numbers != numbers[0]).any():
-            return [self.read([i])[0] for i in positions.tolist()]
+            parts = np.split(positions, np.flatnonzero(np.diff(numbers)) + 1)
+            return [window for part in parts for window in self.read(part)]
         reader, montage = readers[0], self.montage_of(positions[0])
         if isinstance(reader, ItemReader):
             return reader.read(positions, items, montage)

@@ -98,9 +98,9 @@ def test_subjects_reach_a_transformer_that_centers(data):
     """Those of arrays are given; a pipeline could not pass them to its first step."""
     X, y, groups = data
     array = np.stack([X[i] for i in range(len(X))])
-    probe = LinearProbe(SubjectCentering(LogBandPower(sfreq=100)), C=None)
+    probe = LinearProbe(SubjectCentering(LogBandPower(sfreq=100)), C=0.1)
     given = probe.fit(array, y, groups=groups).predict_proba(array, groups=groups)
-    expected = LinearProbe(SubjectCentering(LogBandPower()), C=None).fit(X, y).predict_proba(X)
+    expected = LinearProbe(SubjectCentering(LogBandPower()), C=0.1).fit(X, y).predict_proba(X)
     np.testing.assert_allclose(given, expected, rtol=1e-4)
     with pytest.raises(ValueError, match=r"SubjectCentering.* groups"):
         probe.predict(array)

@@ -15,6 +15,7 @@ from support.small_estimators import classifier, save_ensemble
 from typer.testing import CliRunner
 
 from braindecode_pars import FewLabelsClassifier, PARSClassifier
+from braindecode_pars._common import results_folder
 from braindecode_pars._common.checks import warn_user
 from braindecode_pars._common.model_files import CLASSIFIER, pack
 from braindecode_pars._common.results_folder import ResultsFolder
@@ -167,7 +168,8 @@ def content(folder):
     return {file: file.read_bytes() for file in folder.rglob("*") if file.name != ".lock"}
 
 
-def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys):
+def test_finished_recordings_are_not_predicted_again(clf, call, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(results_folder, "_WAIT_ALONE", 0)
     assert call("a.edf", "b.edf") == 0
     assert call("a.edf", "b.edf", "c.edf") == 0
     assert "2 of 3 recordings had already been predicted." in capsys.readouterr().out

@@ -12,7 +12,7 @@ from braindecode_pars.datasets import eesm17, simulated, ysyw
 
 @pytest.fixture(scope="module")
 def long_nights():
-    return simulated.sleep(n_subjects=4, hours=1, n_chans=1, sfreq=100, random_state=11)
+    return simulated.sleep(n_subjects=3, hours=0.75, n_chans=1, sfreq=100, random_state=11)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,8 @@ def test_shapes_units_and_subjects(long_nights):
     window, target, _ = long_nights[0]
     assert window.shape == (1, 3000)
     assert target in range(5)
-    assert len(long_nights) == 4 * 120
-    assert long_nights.description["subject"].tolist() == [1, 2, 3, 4]
+    assert len(long_nights) == 3 * 90
+    assert long_nights.description["subject"].tolist() == [1, 2, 3]
     amplitude = np.median([long_nights[i][0].std() for i in range(0, len(long_nights), 50)])
     assert 5e-6 < amplitude < 60e-6  # volts
 
@@ -77,7 +77,7 @@ def test_hypnograms_are_realistic():
 
 
 def test_subjects_differ(long_nights):
-    gains = [np.median([ds[i][0].std() for i in range(0, 120, 10)]) for ds in long_nights.datasets]
+    gains = [np.median([ds[i][0].std() for i in range(0, 90, 10)]) for ds in long_nights.datasets]
     assert max(gains) > 1.5 * min(gains)
 
 

@@ -11,8 +11,7 @@ import torch
 
 from braindecode_pars import PARSClassifier, PARSEmbedder
 from braindecode_pars.callbacks import Pretraining
-from braindecode_pars.estimators.embedder import further_windows
-from braindecode_pars.estimators.encoder_start import pretraining_settings
+from braindecode_pars.estimators.encoder_start import further_windows, pretraining_settings
 from braindecode_pars.pretraining import PretrainingSettings
 from braindecode_pars.windows.convert import as_windows
 

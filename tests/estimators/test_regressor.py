@@ -86,6 +86,7 @@ def test_codes_of_numbers_are_refused(nights):
         regressor().fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_target_of_each_window_is_learned_by_the_signal_alone(rhythm):
     X, y, groups = rhythm
     (fold, _) = GroupKFold(2).split(X, y, groups)

@@ -32,10 +32,11 @@ from braindecode_pars._common.files import changed_settings
 from braindecode_pars._common.results_folder import ResultsFolder
 from braindecode_pars.evaluation import LogBandPower, leave_one_subject_out
 from braindecode_pars.evaluation.cache import (
-    FoldStore,
     describe_corpus,
     describe_estimator,
     digest_array,
+    file_of,
+    open_folder,
 )
 from braindecode_pars.evaluation.splitting import Corpus, Fold, with_seed
 from braindecode_pars.windows.convert import as_windows
@@ -55,31 +56,30 @@ FOLD = Fold(
 )
 
 
-def save_one_fold(folder) -> FoldStore:
-    """Save a finished fold in a folder of results."""
-    store = FoldStore.open(folder, SETTINGS)
-    store.save(FOLD, {"key": FOLD.key, "predicted": [0, 1, 1]})
-    return store
+def save_one_fold(path) -> str:
+    """Save a finished fold in a folder of results, and return the file of the fold."""
+    folder = open_folder(path, SETTINGS)
+    folder.put(file_of(FOLD, folder), {"key": FOLD.key, "predicted": [0, 1, 1]})
+    return file_of(FOLD, folder)
 
 
 def test_settings_can_be_added_but_not_changed(tmp_path):
-    FoldStore.open(tmp_path, SETTINGS | {"methods": {"A/ä b": {"C": "mistyped"}}})
-    file = tmp_path / save_one_fold(tmp_path).file_of(FOLD)  # without a fold, they may change
+    open_folder(tmp_path, SETTINGS | {"methods": {"A/ä b": {"C": "mistyped"}}})
+    file = tmp_path / save_one_fold(tmp_path)  # without a fold, they may change
     assert {f.name for f in file.parent.iterdir()} == {file.name, "settings.json"}
-    FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
+    open_folder(tmp_path, SETTINGS | {"methods": {"B": {"C": 2}}})
     settings = json.loads((tmp_path / "cache/settings.json").read_text())
     assert settings["methods"] == {"A/ä b": {"C": 1}, "B": {"C": 2}}
     with pytest.raises(ValueError, match=r"methods\.B\.C .* 5, .* 2"):
-        FoldStore.open(tmp_path, SETTINGS | {"methods": {"B": {"C": 5}}})
+        open_folder(tmp_path, SETTINGS | {"methods": {"B": {"C": 5}}})
     with pytest.raises(ValueError, match=r"protocol .*'transfer'.*'compare'"):
-        FoldStore.open(tmp_path, SETTINGS | {"protocol": "transfer"})
+        open_folder(tmp_path, SETTINGS | {"protocol": "transfer"})
 
 
 def test_file_names_are_readable_and_unique(tmp_path):
 
     def name(fold, **settings):
-        folder = ResultsFolder(tmp_path, "an evaluation", SETTINGS | settings)
-        return FoldStore(folder).file_of(fold)
+        return file_of(fold, ResultsFolder(tmp_path, "an evaluation", SETTINGS | settings))
 
     assert name(FOLD).startswith("cache/A-ä-b_d_subject-1_n2_seed0_")
     names = {
@@ -111,7 +111,7 @@ def test_damaged_settings_and_files_of_others_raise(tmp_path, file, text, messag
         save_one_fold(tmp_path)
     file.write_text(text)
     with pytest.raises(ValueError, match=message):
-        FoldStore.open(tmp_path, SETTINGS)
+        open_folder(tmp_path, SETTINGS)
     assert file.read_text() == text
 
 
@@ -119,7 +119,7 @@ def test_processes_that_open_a_folder_at_once_keep_the_settings_of_all(tmp_path)
     save_one_fold(tmp_path)
     with ThreadPoolExecutor(8) as pool:
         for name in "BCDEFGHIJKLM":
-            pool.submit(FoldStore.open, tmp_path, SETTINGS | {"methods": {name: {"C": 1}}})
+            pool.submit(open_folder, tmp_path, SETTINGS | {"methods": {name: {"C": 1}}})
     settings = json.loads((tmp_path / "cache/settings.json").read_text())
     assert sorted(settings["methods"]) == ["A/ä b", *"BCDEFGHIJKLM"]
 

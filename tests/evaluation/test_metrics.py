@@ -184,7 +184,7 @@ FOLD = Fold("p", "d", "A", 3, 0, LogisticRegression(), IS_ABNORMAL, IS_ABNORMAL,
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_every_subject_and_all_together(pooled):
-    rows = scored(replace(FOLD, pooled=pooled), RESULT, ["accuracy", "auroc"], 2)["rows"]
+    rows = scored(replace(FOLD, pooled=pooled), RESULT, ["accuracy", "auroc"], 2)
     expected = []
     for subject, windows in ((7, slice(30)), (8, slice(30, None)), ("all", slice(None))):
         true, predicted = IS_ABNORMAL[windows], ABNORMAL[windows]

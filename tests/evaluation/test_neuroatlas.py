@@ -35,12 +35,6 @@ def sample():
     return as_sklearn(datasets.mental_arithmetic())
 
 
-@pytest.fixture(scope="module")
-def scores():
-    """Scores of two subjects; the other subjects are used for training and validation."""
-    return scores_of(["Subject00", "Subject12"])
-
-
 def scores_of(test_subjects):
     methods, windows = {"log band power": LogBandPower()}, datasets.mental_arithmetic()
     return neuroatlas.neuroatlas_scores(methods, windows, test_subjects=test_subjects, verbose=0)
@@ -57,21 +51,15 @@ def test_validation_subjects_are_those_of_neuroatlas(n):
 
 
 @pytest.mark.slow
-def test_scores_are_those_of_neuroatlas(scores):
-    values = scores[scores["metric"] == "balanced_accuracy"]["value"]
-    np.testing.assert_allclose(values, EXPECTED["balanced_accuracy"][::12], atol=1e-6)
-    assert {*scores["n_train_subjects"]} == {23}
-
-
-@pytest.mark.slow
 def test_all_scores_are_those_of_neuroatlas():
     scores = scores_of(None)
     values = scores[scores["metric"] == "balanced_accuracy"]["value"]
     np.testing.assert_allclose(values, EXPECTED["balanced_accuracy"], atol=1e-6)
+    assert {*scores["n_train_subjects"]} == {23}
 
 
-def test_the_summary_is_that_of_neuroatlas(scores):
-    same = scores.iloc[0].to_dict() | dict(metric="balanced_accuracy")
+def test_the_summary_is_that_of_neuroatlas():
+    same = scores_of(["Subject00"]).iloc[0].to_dict() | dict(metric="balanced_accuracy")
     values = EXPECTED["balanced_accuracy"]
     stored = [same | dict(subject=str(i), value=value) for i, value in enumerate(values)]
     [row] = neuroatlas.neuroatlas_summary(pd.DataFrame(stored)).to_dict("records")
@@ -80,7 +68,8 @@ def test_the_summary_is_that_of_neuroatlas(scores):
     assert row["n_subjects"] == 24
 
 
-@pytest.mark.parametrize("number", [2, 22])  # C is 100 and 10
+#: Subjects for which C is 100 and 10.
+@pytest.mark.parametrize("number", [pytest.param(2, marks=pytest.mark.slow), 22])
 def test_c_is_that_of_neuroatlas(sample, number):
     X, y, groups = sample
     is_test = groups == f"Subject{number:02d}"

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from braindecode.datasets import BaseConcatDataset, RawDataset
 from braindecode.preprocessing import create_fixed_length_windows
+from support.brief_nights import brief_nights
 from torch.utils.data import ConcatDataset, Subset
 
 from braindecode_pars import as_sklearn, datasets
@@ -248,7 +249,7 @@ CLEAN = {
     "tables": lambda: tables(),
     "equal names of recordings": lambda: (rows("S1", "run1"), rows("S2", "run1")),
     "tables of rest and task": lambda: tables(lambda i, k: [k] * 4, site=("Graz", "Lyon")),
-    "simulated sleep": lambda: left_out(datasets.simulated.sleep(4, 0.2, 2), 3),
+    "simulated sleep": lambda: left_out(brief_nights(24, 2), 3),
 }
 
 

@@ -286,7 +286,7 @@ def test_test_subject_data_is_a_column(brief):
     assert set(scores["n_train_subjects"]) == {3}
     assert len(summarize(scores)) == 4
     assert score_table(scores).index.names[2:] == ["method", "test_subject_data", "n_windows"]
-    others = evaluate({"chance": PROBE}, brief, LeaveOneSubjectOut(), **wanted)
+    others = evaluate({"chance": DummyClassifier()}, brief, LeaveOneSubjectOut(), **wanted)
     assert len(score_table(pd.concat([scores, others]))) == 5  # without n_windows
     tests = paired_tests(scores, "balanced_accuracy")
     assert tests[["n_windows", "test"]].to_numpy().tolist() == [[0, "corrected"], [2, "corrected"]]
@@ -323,7 +323,7 @@ SPLIT = {1: "train", 2: "valid", 3: "test", 4: "test"}
 
 
 def folds_of(corpus, splitter, estimator=None):
-    return make_folds("p", {"A": estimator or DummyClassifier()}, corpus, splitter, [0])
+    return make_folds({"A": estimator or DummyClassifier()}, corpus, splitter, [0])
 
 
 def subjects_of_folds(windows, **arguments) -> list[tuple[list, list]]:

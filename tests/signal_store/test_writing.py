@@ -310,7 +310,7 @@ def full_disk(monkeypatch):
             return super().write(content)
 
     def open_full(descriptor, mode, buffering):
-        return Full(descriptor, "r+b")
+        return Full(descriptor, mode)
 
     monkeypatch.setattr(_writing, "open", open_full, raising=False)
 

@@ -74,10 +74,11 @@ def test_what_else_the_features_depend_on_is_told_apart(X):
     y, groups = np.arange(20) % 2, np.repeat([1, 2], 10)
     four, two = (PatchEncoder(128, 8, 1, num_heads=n, mlp_dim=8) for n in (4, 2))
     two.load_state_dict(four.state_dict())
+    settings = dict(views=["encoder", "band_power"], C=0.1, verbose=0)
 
     def found():
         votes = [
-            FewLabelsClassifier(encoder, sfreq=sfreq, C=0.1, verbose=0).fit(array, y, groups=groups)
+            FewLabelsClassifier(encoder, sfreq=sfreq, **settings).fit(array, y, groups=groups)
             for encoder, sfreq in ((four, 128), (four, 100), (two, 128))
         ]
         return [clf.predict_proba(array, groups=groups) for clf in votes]

@@ -87,7 +87,7 @@ def export_embeddings(encoder: Any, windows: Any, folder: str | Path) -> Path:
         transformer = PARSEmbedder(encoder=encoder, verbose=0).fit(windows)  # trains nothing
     transformers.subject_numbers(windows, 1, "export_embeddings")  # checks subjects
     names = dict(zip(windows.groups, windows.corpus_subjects, strict=True))
-    leaks.warn_of_leaks([name], [leaks.find_leaked_subjects(transformer, names)])
+    leaks.warn_of_leaks([(name, leaks.find_leaked_subjects(transformer, names))])
     features = check_array(transformer.transform(windows))
     labels, label_names = np.full(len(windows), -1), dict(windows.label_names or {})
     if windows.y is not None:
