@@ -89,7 +89,7 @@ NUMBERS, NAMES = np.arange(6.0), list("aabbcc")
     ("wrong", "message"),
     [
         (np.ones((6, 2)), r"1d array.*\(6, 2\)"),
-        (np.arange(6).astype("timedelta64[ms]"), "y_pred .*durations in seconds"),
+        (np.arange(6).astype("timedelta64[ms]"), "y_pred .*durations to seconds"),
         (np.ones(6) * 1j, "Complex"),
         (np.ones(5), "inconsistent numbers"),
         ([0, 1, 2, 3, 4, np.nan], "y_pred contains NaN"),
