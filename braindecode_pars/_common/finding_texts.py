@@ -175,7 +175,7 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "{channels:5}. The physical unit in the file may be wrong, or an electrode may have been "
     "disconnected. Correct the unit, or mark the channels as bad.",
     "bad_windows": "{n} of {n_windows} windows overlap with gaps in the recording or with "
-    'annotations that begin with "BAD", and are used nevertheless. To exclude such windows, pass '
+    'annotations that begin with "BAD", but are used anyway. To exclude such windows, pass '
     "use_mne_epochs=True to the braindecode function that creates the windows.",
     "preprocessing_of_windows": _preprocessing_of_windows,
     "minus_one": "{n} of {n_windows} windows have the label -1 and are treated as unlabeled. Set "

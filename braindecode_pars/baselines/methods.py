@@ -527,7 +527,7 @@ def check_equal_sizes(
             f"{smallest} has {sizes[smallest]:,} and the encoder of {largest} has "
             f"{sizes[largest]:,}. Use the same sizes, tokenizer and patch_seconds for all methods, "
             "as make_methods(encoder=...) does. To compare encoders of different sizes "
-            "nevertheless, pass equal_sizes=False (--unequal-sizes)."
+            "anyway, pass equal_sizes=False (--unequal-sizes)."
         )
     return sizes
 

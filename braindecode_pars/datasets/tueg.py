@@ -157,8 +157,8 @@ def _check_naming(recordings: list[loading.Recording], subjects: set[str], sourc
             excluded[name.isdigit()] = subject
     if recorded and excluded and recorded.keys() != excluded.keys():
         raise ValueError(
-            f"{source} contains subjects such as {', '.join(map(str, excluded.values()))}, but "
-            f"TUEG contains subjects such as {', '.join(recorded.values())}, so some subjects "
+            f"{source} contains identifiers such as {', '.join(map(str, excluded.values()))}, but "
+            f"TUEG contains identifiers such as {', '.join(recorded.values())}, so some subjects "
             "would not be excluded. In 2022, the subject identifiers of Temple University were "
             "changed from numbers to letters. Use releases of the corpora with the same kind of "
             "identifiers. If the subjects are from another hospital, begin each subject with the "

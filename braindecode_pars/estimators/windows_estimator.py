@@ -398,9 +398,10 @@ def check_finite(output: torch.Tensor) -> torch.Tensor:
 def preprocessing_of(
     estimator: Any, windows: Windows, sfreq: float | None, n_times: int
 ) -> preprocessing.Preprocessing:
-    """Return the preprocessing of the windows of ``fit``, from the metadata and the parameter.
+    """Return how the windows passed to ``fit`` were preprocessed.
 
-    Entries of the parameter ``preprocessing`` take precedence over the metadata of the windows.
+    The metadata of the windows describe this. Entries of the parameter ``preprocessing`` of the
+    estimator take precedence.
 
     Parameters
     ----------

@@ -130,9 +130,9 @@ def check_transitions(clf: Any) -> None:
 
 
 def grid_average(values: np.ndarray, starts: np.ndarray, length: int, n_rows: int) -> np.ndarray:
-    """Average the predictions of overlapping windows in each row of a regular grid.
+    """Average the predictions of overlapping windows in consecutive segments of equal length.
 
-    Each window is weighted by the number of samples that it shares with the row.
+    Each window is weighted by the number of samples that it shares with the segment.
 
     Parameters
     ----------

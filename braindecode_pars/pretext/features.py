@@ -587,7 +587,7 @@ class SignalFeatures(GridTask):
             if not values.isfinite().all():
                 raise ValueError(
                     f"The feature {name!r} is NaN or infinite in some training signals. Remove "
-                    "this feature from features, or correct its function."
+                    "it from features, or correct the function that computes it."
                 )
         scale, mean = torch.std_mean(features, dim=0, correction=0)
         self.mean.copy_(mean)

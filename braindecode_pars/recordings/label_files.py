@@ -220,8 +220,8 @@ def classes_and_targets(
     if reserved := [name for name in names.values() if marks.kind_of_text(name) != "label"]:
         raise ValueError(
             f"A class must not be named {reserved[0]!r}, because MNE marks bad segments and gaps "
-            "with such names. Map its label to another name (--class LABEL=NAME): pass the dict "
-            "{label: name} as labels if the labels are in annotations, otherwise as classes."
+            "with such names. Map its label to another name with --class LABEL=NAME (in Python: "
+            "labels={label: name} for labels in annotations, otherwise classes={label: name})."
         )
     targets = {name: target for target, name in enumerate(dict.fromkeys(names.values()))}
     log.info("Classes, in the order of the targets 0, 1, ...: %s.", ", ".join(targets))

@@ -607,9 +607,9 @@ class StoredRaw(mne.io.BaseRaw):
         Returns
         -------
         dict
-            Reader, first signal and preprocessing. If ``is_changed`` is True, or if this object was
-            modified, the dict contains only the preprocessing, with the value for unknown
-            preprocessing, because the windows cannot be read from the store.
+            Reader, index of the first signal in the store, and preprocessing. If ``is_changed`` is
+            True, or if this object was modified, the windows cannot be read from the store; the
+            dict then contains only the preprocessing, which is unknown.
         """
         if is_changed or self._state != self._first_state:
             return dict(preprocessing=Preprocessing())

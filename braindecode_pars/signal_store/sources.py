@@ -438,8 +438,8 @@ def corpora_of(recordings: Any) -> list[recipe.ContinuousCorpus]:
     names = [corpus.name for corpus in corpora]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(
-            f"recordings contains the corpus {repeated.pop()} twice. Pass each corpus once, with "
-            "the folder that contains all recordings of the corpus."
+            f"The corpus {repeated.pop()} occurs twice in recordings. Pass each corpus once, with "
+            "the folder that contains all of its recordings."
         )
     classes = {corpus.name: corpus.settings.get("classes") or ["none"] for corpus in corpora}
     if any(labels != classes[names[0]] for labels in classes.values()):
