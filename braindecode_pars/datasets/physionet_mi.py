@@ -64,6 +64,7 @@ RUNS = tuple(sorted(TARGETS))
 RULES = dict(
     contrast=checks.choice("movements", "rest"),
     **dict.fromkeys(("tmin", "tmax"), checks.number("of at least 0", lambda value: value >= 0)),
+    sfreq=checks.positive(),
     reference=checks.choice("average", "picks", None),
 )
 
@@ -191,7 +192,10 @@ def _check(*, tmin: float = 0.0, tmax: float = 4.0, picks: Any = None, **setting
         known = ", ".join(map(repr, MONTAGES))
         raise ValueError(f"picks must be a list of channels, or one of {known}, got {picks!r}.")
     checks.check_parameters(dict(tmin=tmin, tmax=tmax, **settings), RULES)
-    preparation.check_filters(**{n: v for n, v in settings.items() if n not in RULES})
+    filters = {
+        name: settings[name] for name in ("sfreq", "low", "high", "mains") if name in settings
+    }
+    preparation.check_filters(**filters)
     if tmin >= tmax:
         raise ValueError(f"tmin must be less than tmax, got tmin={tmin:g} s and tmax={tmax:g} s.")
 

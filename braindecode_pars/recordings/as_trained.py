@@ -128,7 +128,8 @@ def preprocessed_signals(
             preparation.apply_steps(channel, filters)
             (signal,) = channel.get_data()
             del channel  # before the next channel is read
-        preprocessed[:] = signal * (preprocessing.scale or 1.0)
+        scale = preprocessing.scale or 1.0
+        np.multiply(signal, scale, out=preprocessed, casting="same_kind")
         del signal
     return signals
 
