@@ -17,7 +17,7 @@ import pytest
 
 import braindecode_pars
 
-pytest.register_assert_rewrite("support")  # assertions of shared tests show their values
+pytest.register_assert_rewrite("support.pretext_contract", "support.recipe_contract")
 
 #: Folder of the package that is tested. This is the installed package, except if the tests run in a
 #: clone with ``python -m pytest`` or with PYTHONPATH.
