@@ -10,7 +10,6 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from joblib.externals.loky import ProcessPoolExecutor
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 
 import braindecode_pars
@@ -53,19 +52,17 @@ def test_lists_in_texts():
     assert "C3, C4 (in 1 of 4 windows)" in Finding("bad_channels", values).text
 
 
-def test_a_warning_is_a_user_warning_with_kind_and_values_in_other_processes():
-    # A local function, because the worker of joblib cannot import this file.
+def test_a_warning_from_another_process_is_a_user_warning_with_kind_and_values():
     def warned(n):
         caught = []
         with findings.collected(caught):
             warnings.simplefilter("always")
             findings.warn(Finding("flat_windows", FLAT.values | dict(n=n)))
             findings.warn(Finding("first_epoch_best", dict(n_epochs=n)), NotConverged)
-        return caught
+        return pickle.loads(pickle.dumps(caught))  # as joblib sends it
 
-    with ProcessPoolExecutor(1) as worker:
-        of_workers = [*worker.map(warned, (3, 4))]
-    (flat, category, *_), (epochs, *_) = pickle.loads(pickle.dumps(of_workers[1]))
+    of_workers = [warned(3), warned(4)]
+    (flat, category, *_), (epochs, *_) = of_workers[1]
     assert (flat.kind, flat.finding.values["n"], category) == ("flat_windows", 4, FindingWarning)
     assert str(flat) == flat.finding.text
     assert "4 of 9 windows" in str(flat)
