@@ -216,7 +216,7 @@ def activation_name(encoder: PatchEncoder) -> str:
 class PatchEncoder(nn.Module):
     """Transformer encoder of patches (short segments) of one channel, as in PatchTST.
 
-    The encoder consists of a patch embedding, which maps each patch to a vector called token, and
+    The encoder consists of a patch embedding, which maps each patch to a vector (a token), and
     transformer blocks, as in appendix A.1 of the PARS paper. Only the weights of this module are
     transferred from pretraining to fine-tuning. The encoder processes one channel at a time. It
     does not add a position encoding: add :func:`~braindecode_pars.tokens.sinusoidal_positions` to

@@ -142,9 +142,9 @@ _LEAKS = {
 TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     # Reading and writing
     "skipped_recordings": _skipped_recordings,
-    "unsaved_parameters": "These parameters are not saved with a model, so the loaded estimator "
-    "has the default values instead of the values in the saved estimator: {parameters}. Set these "
-    "parameters before you refit the estimator.",
+    "unsaved_parameters": "The following parameters are not restored when a model is loaded: "
+    "{parameters}. In the loaded estimator, they have their default values, not these values. Set "
+    "them again before you refit the estimator.",
     # Windows
     "bad_channels": "Channels that are marked as bad in info['bads'] are excluded: {channels} "
     "(in {n} of {n_windows} windows). To keep the same channels in all recordings, "

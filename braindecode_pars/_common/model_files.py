@@ -454,7 +454,7 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     Raises
     ------
     FileNotFoundError
-        If the folder contains no model file. Also as in :func:`model_folder`.
+        If the folder contains no model file, and in the cases listed in :func:`model_folder`.
     ValueError
         If the file is damaged, if the folder contains a kind of model that is not in ``kinds``, or
         if the folder contains two models.
@@ -462,8 +462,8 @@ def read_model(source: str | Path, *kinds: str, **options: Any) -> ModelFile:
     Warns
     -----
     UserWarning
-        If the readable JSON copy of the description differs from the description in the model file.
-        The copy is ignored.
+        If the readable JSON file next to the model file differs from the metadata in the model
+        file. The JSON file is ignored.
     """
     folder, kinds = model_folder(source, **options), kinds or tuple(MODEL_FILES)
     paths = _files_in(folder)

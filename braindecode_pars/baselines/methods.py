@@ -103,10 +103,10 @@ def make_methods(
           is then run;
         - ``"scratch"``: the same network as for a pretext task, trained from scratch (without
           pretraining);
-        - ``"few-labels"``: :class:`~braindecode_pars.FewLabelsClassifier` with each encoder in
-          ``encoder`` or, if ``encoder`` is None, with the bundled encoder ``"small"``;
+        - ``"few-labels"``: one :class:`~braindecode_pars.FewLabelsClassifier` for each encoder that
+          is passed as ``encoder`` or, if ``encoder`` is None, with the bundled encoder ``"small"``;
         - ``"probe"``: linear probe (a linear classifier on the features of a frozen encoder) of
-          each encoder in ``encoder``. If ``encoder`` is None, every fit pretrains a
+          each encoder that is passed as ``encoder``. If ``encoder`` is None, every fit pretrains a
           :class:`~braindecode_pars.PARSEmbedder` with PARS for the linear probe;
         - ``"random-encoder"``: linear probe of a randomly initialized encoder;
         - ``"eegnet"``, ``"shallow"``: EEGNet and ShallowFBCSPNet of braindecode, trained with the
@@ -185,9 +185,9 @@ def make_methods(
 
     Notes
     -----
-    EEGNet and ShallowFBCSPNet are trained for 500 epochs. Then the weights of the epoch with the
-    lowest validation loss are restored, as in Lawhern et al. 2018 (section 2.2) for both networks.
-    Lengths in samples, such as kernel sizes, are scaled to the sampling rate, also as in this
+    EEGNet and ShallowFBCSPNet are trained for 500 epochs. For both networks, the weights of the
+    epoch with the lowest validation loss are then restored, as in Lawhern et al. 2018 (section
+    2.2). Lengths in samples, such as kernel sizes, are scaled to the sampling rate, also as in this
     paper.
 
     With 500 epochs, a fit takes minutes; with ``make_methods(["eegnet", "shallow"],

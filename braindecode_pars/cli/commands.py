@@ -263,14 +263,14 @@ def study(
         pretraining and random encoder), baselines, tasks (further pretext tasks), bundled (encoders
         pretrained on other data), ensemble (feature ensemble), networks (fine-tuning and training
         from scratch), controls (control analyses) and published (published networks). May be
-        repeated. Default: all groups, except published without --thorough; with --quick, primary
-        and baselines.
+        repeated. Default: all groups; published is included only with --thorough. With --quick:
+        primary and baselines.
     without : NAME
         Method, or group of methods as in --only, to exclude. May be repeated.
     n_train_subjects : N
-        Number of labeled subjects in a draw, on which a method is trained. Default: 4, or fewer if
-        a fold has fewer than 12 training subjects; if each subject has windows of only one class, 2
-        per class, or 1 per class if there are too few subjects.
+        Number of labeled subjects on which each classifier is trained. Default: 4, or fewer if a
+        fold has fewer than 12 training subjects. If each subject has windows of only one class, the
+        default is 2 subjects per class (1 if there are too few subjects).
     draws : N
         Number of draws (random selections of labeled subjects) in each fold. Must be even. Default:
         12.

@@ -746,8 +746,8 @@ amplitudes_, n_chans_, n_times_, chs_info_
         if labels.are_equal(targets):
             # scikit-learn's estimator checks expect "one sample" in the message.
             raise ValueError(
-                f"All training targets are equal ({targets[0]:g}), or there is only one sample, so "
-                "a regression cannot be fitted. Pass windows with at least two different targets."
+                f"All training targets are equal ({targets[0]:g}), or there is only one sample "
+                "(window). A regression requires windows with at least two different targets."
             )
         self.target_mean_, self.target_scale_ = float(targets.mean()), float(targets.std())
         return self._standardized(train), None if valid is None else self._standardized(valid)

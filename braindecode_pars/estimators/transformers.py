@@ -218,7 +218,7 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         return TestSubjectData.PAST_UNLABELED if self.running else TestSubjectData.ALL_UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit the transformer and, with ``running=True``, store the mean of the training subjects.
+        """Fit ``transformer`` and, with ``running=True``, store the mean of the training subjects.
 
         With ``running=False``, no mean is stored: each call of :meth:`transform` computes the
         subject means from the windows that are passed in this call.
@@ -226,9 +226,9 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : windows
-            Windows of any type that the transformer accepts.
+            Windows of any type that ``transformer`` accepts.
         y : array-like, shape (n_windows,) | None
-            Labels, which are passed to the transformer.
+            Labels, which are passed to ``transformer``.
         groups : array-like, shape (n_windows,) | None
             Subject of each window. Required for windows without subjects, such as arrays. If None,
             the subjects stored with the windows are used.
@@ -236,7 +236,7 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         Returns
         -------
         SubjectCentering
-            The fitted transformer itself.
+            The fitted SubjectCentering (``self``).
 
         Raises
         ------
@@ -245,7 +245,7 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         ValueError
             If ``transformer`` is not a transformer, or the subject of a window is unknown. With
             ``running=False``, also if a subject has fewer windows than ``min_windows``. Errors of
-            the transformer are also raised.
+            ``transformer`` are also raised.
         """
         windows_estimator.check_estimator(self)
         subjects = self._subjects(X, groups)

@@ -378,8 +378,8 @@ def summarize(scores: pd.DataFrame, over: str = "subjects") -> pd.DataFrame:
         units, other = scores[scores["subject"] == tables.POOLED], "subjects"
     if units.empty:
         raise ValueError(
-            f"The scores contain no rows to average with over={over!r}: 'subjects' uses rows of "
-            f"single subjects, and 'seeds' uses rows with the subject 'all'. Use over={other!r}."
+            f"scores has no rows for over={over!r}. Use {other!r}. ('subjects' averages rows of "
+            "individual subjects, and 'seeds' averages rows with the subject 'all'.)"
         )
     keys = [*GROUPS, *test_subject_columns(units)]
     groups = units.groupby(keys, sort=False, dropna=False)["value"]

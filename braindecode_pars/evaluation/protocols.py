@@ -497,14 +497,14 @@ def run_protocol(
 
     Every protocol passes through these functions::
 
-        splitting.Corpus.of         windows of a dataset, with labels and subjects
-        splitters.make_folds        a Fold for each split of the splitter, seed and method
-        folds.run_folds             the table of scores of the folds
-          cache.open_folder         the folder of results, in which cache.file_of names a fold
-          leaks.warn_before_fit     warns of test subjects on encoder cards
-          folds._fit_and_predict    fits one fold; labels and probabilities, which are saved
-          folds.scored              the scores of one fold, from its labels and probabilities
-          leaks.warn_of_leaks       warns of test subjects in the training data of fitted encoders
+        splitting.Corpus.of         returns the windows of a dataset, with labels and subjects
+        splitters.make_folds        returns a Fold for each split of the splitter, seed and method
+        folds.run_folds             runs the folds and returns the table of scores:
+          cache.open_folder         opens the results folder (cache.file_of: file of a fold)
+          leaks.warn_before_fit     warns if the metadata of an encoder list a test subject
+          folds._fit_and_predict    fits one fold; returns labels and probabilities to save
+          folds.scored              computes the scores of a fold from labels and probabilities
+          leaks.warn_of_leaks       warns if a fitted encoder was trained on a test subject
     """
     metrics, seeds, unlabeled_label, out, n_jobs, verbose, equal_sizes = shared
     # Check the arguments before anything is trained.

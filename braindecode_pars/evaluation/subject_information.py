@@ -67,9 +67,9 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    If there are fewer rows than features, the equation centers the rows that were passed to ``fit``
-    by label: the mean of their label is subtracted, and the overall mean is added. From a new row,
-    only the subspace that was estimated in ``fit`` is removed.
+    If there are fewer rows than features, the transformation subtracts, from each row passed to
+    ``fit``, the mean of the rows with the same label, and adds the overall mean. From rows that
+    were not passed to ``fit``, it removes only the subspace that was estimated in ``fit``.
 
     References
     ----------

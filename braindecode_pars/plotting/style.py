@@ -297,10 +297,10 @@ def entries(labels: ArrayLike, table: Mapping[Any, Entry]) -> list[Entry | None]
     absent = {label for label in values if label not in table and not is_unknown(label)}
     if absent:
         raise ValueError(
-            "Some labels have no class name: "
-            f"{', '.join(map(repr, sorted(absent, key=by_number)))}. Labels and class names that "
-            f"are accepted here: {', '.join(map(repr, table))}. Correct the labels, or add the "
-            "missing class names."
+            "These labels have no class name: "
+            f"{', '.join(map(repr, sorted(absent, key=by_number)))}. Class names, and labels with "
+            f"a class name: {', '.join(map(repr, table))}. Correct the labels, or add the missing "
+            "class names."
         )
     return [table.get(label) for label in values]
 

@@ -144,7 +144,7 @@ def agreement(frame: Any, expert: Any) -> tuple[Any, pd.DataFrame, pd.DataFrame]
         return _agreement_of_night(frame, expert)
     if not isinstance(expert, Mapping) or not frame or frame.keys() != expert.keys():
         raise ValueError(
-            "For several nights, frame and expert must be mappings with the same names of nights."
+            "Pass frame and expert as non-empty dicts with the same keys, the names of the nights."
         )
     nights = [_agreement_of_night(frame[night], expert[night]) for night in frame]
     kappas, confusions, tables = zip(*nights, strict=True)

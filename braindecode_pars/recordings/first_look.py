@@ -114,8 +114,9 @@ def shared_channels(
     if not shared.any():
         raise ValueError(
             f"No EEG channel is shared by all recordings (number of recordings: {len(infos)}). "
-            "Exclude recordings whose channels differ from most recordings, or pass the channels "
-            "to use (channels=, --channel); recordings without these channels cannot be used."
+            "Exclude the recordings whose channels differ from those of most recordings, or pass "
+            "the channels to use (channels=, --channel). A recording without one of these channels "
+            "then raises an error, or is skipped with on_error='warn'."
             f"{channel_names.other_system(*(info['ch_names'] for info in infos.values()))} "
             f"Channels of the recordings:{exclusions}"
         )

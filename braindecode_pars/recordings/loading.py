@@ -181,7 +181,7 @@ def choose_subjects(
     """
     recordings = list(recordings)
     if not recordings:
-        raise FileNotFoundError(f"{where} contains no recording of this corpus. Check the path.")
+        raise FileNotFoundError(f"The requested corpus has no files in {where}. Check the path.")
     if subjects is None:
         return recordings
     if isinstance(subjects, str):

@@ -36,8 +36,9 @@ class RunPlan(NamedTuple):
         Number of parameters of the encoder and of the pretext task together.
     steps_per_epoch, n_steps : int
         Number of steps in an epoch, and in the whole run. An epoch has ``config.steps_per_epoch``
-        steps or, if that is None, is one pass over the data, limited to 250 steps if ``epochs`` is
-        None. In this case, ``n_steps`` is the maximum number of steps of the run.
+        steps. If that is None, an epoch is one pass over the data (at most 250 steps if
+        ``config.epochs`` is None). If ``config.epochs`` is None, the run may stop early, and
+        ``n_steps`` is the maximum number of steps.
     store_bytes, run_bytes : int
         Disk space in bytes of the store, and of the folder of the run, including checkpoints.
     device : str

@@ -313,7 +313,7 @@ class Checkpoint:
             attributes = {name: metadata[name] for name in _METADATA}
             return cls(**attributes, tensors=tensors, source=file)
         except (safetensors.SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-            raise ValueError(f"{file} is damaged or is not a checkpoint: {error}.") from error
+            raise ValueError(f"Cannot resume from invalid checkpoint {file}: {error}.") from error
 
     def restore(self, net: NeuralNet) -> None:
         """Set the weights, history and optimizer of an initialized net to the stored state."""

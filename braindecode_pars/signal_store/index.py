@@ -205,7 +205,7 @@ class Index:
     n_bytes, mtime_ns : int
         Size in bytes and modification time in nanoseconds of ``samples.bin``.
     skipped : dict of str to str
-        Reason for each skipped recording, by the name of the recording.
+        Maps the name of each skipped recording to the reason.
     shares : dict of str to float
         Maps the name of each corpus to its relative proportion in the training data of a
         pretraining run. Empty if no proportions were specified.

@@ -74,8 +74,7 @@ class SignalStore:
         pretraining run. Empty if no proportions were specified; a pretraining run then uses each
         window once per pass over the data.
     skipped : dict of str to str
-        Reason for each recording that was skipped when the store was created, by the name of the
-        recording.
+        Maps the name of each recording that was skipped when the store was created to the reason.
 
     Examples
     --------

@@ -164,8 +164,9 @@ class Scores:
         -------
         Series
             Scores. The index has the levels ``fold``, ``subject``, ``draw`` and, if the method has
-            several pretraining seeds, ``pretraining``. Scores without the level ``pretraining`` are
-            aligned with every pretraining seed of another method.
+            several pretraining seeds, ``pretraining``. If a Series without the level
+            ``pretraining`` is subtracted from a Series with this level, pandas repeats its scores
+            for every pretraining seed.
         """
         rows = self.table[self.table["method"] == method]
         if is_centered is not None:

@@ -30,7 +30,8 @@ def labels_of(windows: Windows) -> np.ndarray:
     ------
     ValueError
         If there are no labels, if a label is None or NaN, if a label is not hashable (for example a
-        list of several labels for one window), or if two different labels look the same.
+        list of several labels for one window), or if two different labels look the same when
+        printed, such as 1 and "1".
     """
     y = windows.labels
     missing = np.flatnonzero(pd.isna(y.astype(object)))
@@ -76,7 +77,8 @@ def check_class_labels(y: np.ndarray) -> None:
     ------
     ValueError
         If a label is neither a string nor a number (for example a set, a date or a duration), if
-        labels are complex or non-integer numbers, or if two different labels look the same.
+        labels are complex or non-integer numbers, or if two different labels look the same when
+        printed, such as 1 and "1".
     """
     if y.dtype.kind in "OU":
         _check_distinct(y.tolist())
@@ -125,7 +127,8 @@ def training_classes(
     Warns
     -----
     UserWarning
-        If two class names, or two labels without names, look the same.
+        If two class names, or two labels without names, differ only in case, white space or
+        invisible characters.
     """
     check_class_labels(y)
     classes, codes = classes_and_codes(y)
@@ -233,7 +236,7 @@ def find_unlabeled(
         In any of these cases:
 
         - ``unlabeled_label`` is not hashable, for example a list of labels.
-        - Two different labels look the same, such as "-1" and -1.
+        - Two different labels look the same when printed, such as "-1" and -1.
         - ``unlabeled_label`` is a string, but no label is a string.
         - ``unlabeled_label`` is ``"auto"``, and the labels and ``classes`` together contain exactly
           the values -1 and +1, because -1 may then be a class.

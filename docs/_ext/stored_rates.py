@@ -26,6 +26,9 @@ TESTS = {
     "corrected": "corrected t-test of means",
     "wilcoxon": "Wilcoxon's test of means",
 }
+#: Parts of names in ``test_rates.csv`` and ``study_rates.csv`` that are displayed differently.
+_DISPLAYED = {r"\brest\b": "residual", "own subjects of": "different subjects in"}
+_DISPLAYED_OF_STUDY = {"labeled in groups": "second estimate"}
 #: Pattern of variances that were measured in stored scores; all other variances are extreme.
 _MEASURED = r"^(?:arithmetic|imagery|hands|development|control|nights)"
 _CROSSED = "crossed"
@@ -33,7 +36,7 @@ _CROSSED = "crossed"
 
 def rates() -> pd.DataFrame:
     """Return the stored error rates, with the columns ``design`` and ``measured``."""
-    stored = pd.read_csv(MEASURED / "test_rates.csv", comment="#")
+    stored = pd.read_csv(MEASURED / "test_rates.csv", comment="#").replace(regex=_DISPLAYED)
     sizes = [stored[name].astype(str) for name in ("n_subjects", "n_draws", "n_pretrainings")]
     design = (sizes[0] + " x " + sizes[1] + " x " + sizes[2]).str.removesuffix(" x 1")
     kind = stored["kind"].where(stored["kind"] != _CROSSED, "")
@@ -76,7 +79,7 @@ def _range(values: pd.Series) -> str:
 
 def study_rates() -> pd.DataFrame:
     """Return the stored error rates of studies with two folds."""
-    return pd.read_csv(MEASURED / "study_rates.csv", comment="#")
+    return pd.read_csv(MEASURED / "study_rates.csv", comment="#").replace(regex=_DISPLAYED_OF_STUDY)
 
 
 def study_rates_by_subjects() -> pd.DataFrame:
@@ -92,7 +95,7 @@ def study_rates_by_subjects() -> pd.DataFrame:
             "error rate, crossed_mean_of_folds": _range(part["folds"]),
             "error rate, crossed_mean, one pretraining seed": _range(part["crossed"]),
         }
-        for name in ("sleep", "sleep, labeled in groups", "arithmetic"):
+        for name in ("sleep", "sleep, second estimate", "arithmetic"):
             row[f"power, {name}"] = f"{power[name]:.2f}"
         rows.append(row)
     return pd.DataFrame(rows)

@@ -122,7 +122,7 @@ def test_classes_that_are_no_stages_have_no_statistics():
 def test_nights_of_predictions_and_expert_must_match():
     frames, experts = inputs(NIGHTS[:2])
     for nights in (experts | dict(P7=experts["P1"]), {}, experts["P1"]):
-        with pytest.raises(ValueError, match="same names of nights"):
+        with pytest.raises(ValueError, match="dicts with the same keys"):
             agreement(frames, nights)
     with pytest.raises(ValueError, match="No window"):
         agreement(frames, experts | dict(P1=mne.Annotations([9e5], 30, ["W"])))

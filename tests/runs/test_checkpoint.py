@@ -115,7 +115,7 @@ def test_a_flipped_bit_anywhere_is_noticed(checkpoint, tmp_path):
         flipped[place] ^= 4
         copy = tmp_path / checkpoint.name
         copy.write_bytes(flipped)
-        with pytest.raises(ValueError, match="damaged"):
+        with pytest.raises(ValueError, match="invalid checkpoint"):
             Checkpoint.read(copy)
     copy = tmp_path / "step-00000099.safetensors"  # the name of another step
     copy.write_bytes(content)
