@@ -200,7 +200,7 @@ def training_loop() -> Iterator[Row]:
     yield Row(f"{title}, paper size, batch size 32", value, goal=1.05, over=1.2)
     size = dict(embed_dim=64, num_layers=2, num_heads=4, mlp_dim=128, tokenizer="spectral")
     task, x = SpaceTimePARS(N_TIMES, **size), torch.randn(16, N_CHANS, N_TIMES)
-    value = loop_ratio(task, x, task="pars_space_time", **size)
+    value = loop_ratio(task, x, n_steps=10, task="pars_space_time", **size)
     yield Row(
         f"{title}, space-time PARS, {N_CHANS} channels, batch size 16",
         value,
@@ -210,7 +210,7 @@ def training_loop() -> Iterator[Row]:
 
 
 def loop_ratio(
-    bare_task: PARS, x: torch.Tensor, n_steps: int = 5, rounds: int = 3, **settings: Any
+    bare_task: PARS, x: torch.Tensor, n_steps: int = 3, rounds: int = 3, **settings: Any
 ) -> float:
     """Return the duration of the training loop, divided by the duration of the same steps alone."""
     torch.manual_seed(0)
