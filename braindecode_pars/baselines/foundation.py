@@ -134,7 +134,7 @@ FOUNDATION_MODELS = {
 def input_format_of(
     network: type[nn.Module], param: InputFormat | None, tensors: Mapping[str, Tensor]
 ) -> InputFormat:
-    """Return the input format of a network: ``param`` or, if it is None, from FOUNDATION_MODELS.
+    """Return the input format of a network: ``param`` or, if it is None, the known format.
 
     ``tensors`` contains the tensors of the weights file. They determine the number of channels of
     BIOT, whose published weights are for either 16 or 18 channels.

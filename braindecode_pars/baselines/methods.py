@@ -234,7 +234,7 @@ def make_methods(
     accepted = {**parameters, **further}
     if unknown := [name for name in settings if name not in accepted]:
         raise ValueError(
-            f"Unknown setting {unknown[0]!r}: it is not a parameter of these methods. Use one of "
+            f"Unknown setting {unknown[0]!r}: none of the methods has this parameter. Use one of "
             f"{', '.join(accepted)}."
         )
     # Use the same class weights for all methods of a comparison, even if their defaults differ.

@@ -218,7 +218,7 @@ class SubjectCentering(TransformerMixin, BaseEstimator):
         return TestSubjectData.PAST_UNLABELED if self.running else TestSubjectData.ALL_UNLABELED
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
-        """Fit ``transformer`` and, with ``running=True``, store the mean of the training subjects.
+        """Fit ``transformer`` and, with ``running=True``, store the mean feature vector.
 
         With ``running=False``, no mean is stored: each call of :meth:`transform` computes the
         subject means from the windows that are passed in this call.

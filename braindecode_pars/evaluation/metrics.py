@@ -55,7 +55,7 @@ METRICS = tuple(names.METRICS)
 
 
 def undefined_because(y_true: np.ndarray, metric: str, classes: Sequence = ()) -> str | None:
-    """Return the reason why a metric is undefined for true labels, or None if it is defined.
+    """Return why a metric is undefined for these true labels, or None if it is defined.
 
     Parameters
     ----------

@@ -56,9 +56,9 @@ def check_predictions(frame: pd.DataFrame) -> pd.DataFrame:
     is_late = onset.iloc[1:].to_numpy() >= (onset + duration).iloc[:-1].to_numpy() - 1e-6
     if not (np.isfinite(onset).all() and (duration > 0).all() and is_late.all()):
         raise ValueError(
-            "The table of predictions must have one row per window of a single recording: rows "
-            "sorted by onset, finite onsets and positive durations in seconds, and no overlap "
-            "between windows. Pass each recording separately, or sort or correct the rows."
+            "The table of predictions must contain the windows of a single recording, one per "
+            "row, sorted by onset and without overlap. Onsets must be finite, and durations "
+            "positive (in seconds). Pass each recording separately, or sort or correct the rows."
         )
     classes = [str(name).removeprefix(tables.PROBABILITY) for name in frame]
     texts = [

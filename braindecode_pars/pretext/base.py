@@ -415,8 +415,8 @@ class PretextTask(nn.Module):
         required = space_time.SpaceTimeEncoder
         if self.encoder_kind == space_time.SPACE_TIME and not isinstance(encoder, required):
             raise ValueError(
-                f"{type(self).__name__} requires a SpaceTimeEncoder, which encodes all channels "
-                f"jointly, got a {type(encoder).__name__}, which encodes single channels. Pass a "
+                f"{type(self).__name__} requires a SpaceTimeEncoder (it encodes all channels "
+                f"jointly), got a {type(encoder).__name__} (it encodes single channels). Pass a "
                 "SpaceTimeEncoder, or use a single-channel pretext task."
             )
         self.encoder = encoder

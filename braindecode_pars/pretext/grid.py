@@ -598,7 +598,7 @@ class DropPos(GridTask):
         return self.head(features[:, : self.n_dropped])
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Predict the positions of the visible patches with masked position.
+        """Predict the positions of patches whose content is visible, but whose position is masked.
 
         Parameters
         ----------

@@ -91,7 +91,7 @@ class _Shifts(PretextTask):
         n_masked = round(float(position_mask_ratio) * n_patches)
         if n_masked < 2:
             raise ValueError(
-                "PARS requires at least two patches with masked position, but "
+                "PARS requires at least two patches whose position is masked, but "
                 f"position_mask_ratio={position_mask_ratio} masks the position of only {n_masked} "
                 f"of {n_patches} patches. Increase n_patches or position_mask_ratio, or use "
                 "shorter patches."

@@ -235,8 +235,8 @@ def check_signal_files(recordings: Iterable[Path]) -> None:
             first = headers.setdefault(os.path.abspath(part), recording)
             if first != recording:
                 raise ValueError(
-                    f"{first} and {recording} both refer to the file {part.name}. Correct the file "
-                    "name in the header that was copied or renamed, or remove this header."
+                    f"{first} and {recording} both refer to the file {part.name}. One of these "
+                    "headers was probably copied or renamed: correct the name in it, or remove it."
                 )
         differently_named = [part.name for part in parts if part.stem != header.stem]
         # The signals of a WFDB record may be in several files.
