@@ -230,8 +230,9 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "separating_amplitude": "Amplitude alone separates class {name!r} from the other classes: the "
     "median amplitude of this class is {direction} by a factor of {factor:,.1f}, and the "
     "amplitudes hardly overlap. The cause may be physiological, as in deep sleep, or technical, "
-    "such as a different amplifier, unit or cap. To distinguish them, run controls() (command "
-    "'evaluate controls') with the control 'amplitude', which normalizes the amplitude.",
+    "such as a different amplifier, unit or cap. To test whether the scores depend on amplitude, "
+    "run controls() (command 'evaluate controls') with the control 'amplitude', which normalizes "
+    "the amplitude.",
     "order_of_recordings": "Class is confounded with recording order: in all {n_subjects} subjects "
     "with recordings of different classes, the order of the classes is {classes} (according "
     "to {sources}). Time effects such as fatigue or drying electrodes may explain the scores. "
@@ -261,8 +262,8 @@ TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "channels, mark them as bad in raw.info['bads'], or change their channel type (for example to "
     "'misc').",
     "preprocessing_mismatch": "Preprocessing of the recording differs from the training data: "
-    "{texts}. Pass preprocess=True to correct what can be corrected automatically. For all other "
-    "differences, preprocess the original recording as in training.",
+    "{texts}. With preprocess=True (the default), differences are corrected where possible. To "
+    "correct the remaining differences, preprocess the original recording as in training.",
     "flat_channels": "Channels are flat (constant) for all or part of the recording. Duration per "
     f"channel, in seconds (of {{total:.0f}} s): {{value:.0f}}. {_EXCLUDE} {MAY_BE_REFERENCE}",
     "clipped_channels": "Channels are clipped for all or part of the recording. Duration per "

@@ -175,8 +175,8 @@ class ProgressLine(skorch.callbacks.Callback):
     description : str
         Text before the bar.
     show : dict of str to str | None
-        Entries of the training history that are shown after the bar, with their short names.
-        If None, the training and validation losses are shown.
+        Entries of the training history that are shown after the bar, with their short names. If
+        None, the training and validation losses are shown.
     first_epoch : int
         Number of epochs that were already trained, if training is resumed; 0 otherwise. The bar
         starts at the end of these epochs.

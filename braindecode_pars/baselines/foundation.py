@@ -161,7 +161,7 @@ class Prepare(nn.Module):
     """Convert windows to the input format of a network: channels, reference and sampling rate.
 
     The signals must already be in the unit of the network. If the input format has a
-    ``percentile``, the channels are also divided by it.
+    ``percentile``, each channel is also divided by this percentile of its absolute values.
 
     Parameters
     ----------

@@ -144,8 +144,8 @@ def make_methods(
         are centered (:class:`~braindecode_pars.SubjectCentering`). In FewLabelsClassifier,
         ``recenter="subject"`` is set. In networks and in PARSClassifier, the signals are aligned
         (:class:`~braindecode_pars.estimators.EuclideanAlignment`). If True, the names of the
-        methods end with :data:`CENTERED`. If False, no method uses centering; the default of
-        FewLabelsClassifier is then ``recenter=None``.
+        methods end with :data:`CENTERED`. If False, no method uses centering, unless ``settings``
+        contains ``recenter`` for FewLabelsClassifier.
     smoothing : bool
         Whether to add a second version of each method, whose predictions are smoothed over
         consecutive windows (:class:`~braindecode_pars.estimators.HMMSmoothing`). The names of the
@@ -526,8 +526,8 @@ def check_equal_sizes(
             "The encoders of all methods must have equal numbers of parameters, but the encoder of "
             f"{smallest} has {sizes[smallest]:,} and the encoder of {largest} has "
             f"{sizes[largest]:,}. Use the same sizes, tokenizer and patch_seconds for all methods, "
-            "as make_methods(encoder=...) does. To compare encoders of different sizes "
-            "anyway, pass equal_sizes=False (--unequal-sizes)."
+            "as make_methods(encoder=...) does. To compare encoders of different sizes anyway, "
+            "pass equal_sizes=False (--unequal-sizes)."
         )
     return sizes
 

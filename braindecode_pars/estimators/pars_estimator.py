@@ -302,11 +302,10 @@ class PARSClassifier(PARSEstimator, windows_classifier.WindowsClassifier):
         Pretrained encoder. If None, ``fit`` builds a new encoder. If an encoder is passed, ``fit``
         pretrains only with ``continue_pretraining=True``, and the parameters ``patch_seconds``,
         ``embed_dim``, ``num_layers``, ``num_heads``, ``mlp_dim`` and ``tokenizer`` are ignored. The
-        encoder is copied and never modified. A string is a folder, the name of
-        an encoder that is bundled with the package (such as ``"small"``), or a model id of the
-        Hugging Face Hub: ``"hf://owner/name"`` downloads the model, and ``"owner/name"`` uses a
-        previous download. See :func:`~braindecode_pars.pretrained.load_encoder` for the objects
-        that are accepted.
+        encoder is copied and never modified. A string is a folder, the name of an encoder that is
+        bundled with the package (such as ``"small"``), or a model id of the Hugging Face Hub:
+        ``"hf://owner/name"`` downloads the model, and ``"owner/name"`` uses a previous download.
+        See :func:`~braindecode_pars.pretrained.load_encoder` for the objects that are accepted.
     continue_pretraining : bool
         Whether ``fit`` first continues to pretrain ``encoder`` with the pretext task, on the
         training windows and the windows passed to ``fit`` as ``unlabeled``. If False, fine-tuning

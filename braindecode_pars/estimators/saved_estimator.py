@@ -57,7 +57,7 @@ def save(self: Any, folder: str | Path, *, share: bool = False) -> Path:
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     OSError
-        If the folder cannot be written. The previous content of the folder is then unchanged.
+        If the folder cannot be written. Each file then has either its previous or its new content.
     ValueError
         If a label is not a string, a number or a boolean. If the folder contains a model of a
         different kind, or contains files but no model. With ``share=True``, also if the folder
@@ -91,9 +91,8 @@ def load(cls: Any, folder: str | Path, *, device: str = "auto", strict: bool = T
         because it may not be available on this machine.
     strict : bool
         Whether to raise an error if the tensors in the file differ from the tensors of the model in
-        name or shape.
-        If False, only the matching tensors are loaded, and ``load_report_`` lists the loaded and
-        the missing tensors.
+        name or shape. If False, only the matching tensors are loaded, and ``load_report_`` lists
+        the loaded and the missing tensors.
 
     Returns
     -------
@@ -112,10 +111,11 @@ def load(cls: Any, folder: str | Path, *, device: str = "auto", strict: bool = T
     -----
     UserWarning
         If parameters of the saved estimator cannot be restored, and therefore have their default
-        values. These are objects that JSON cannot store, such as callbacks, and, for security,
-        parameters that would determine which files a later ``fit`` reads, downloads or executes: an
-        ``encoder`` that is not the name of a bundled encoder, and a pretext task in a Python file.
-        For the same reason, ``checkpoint_dir`` is never saved; no warning is issued for it.
+        values: objects that JSON cannot store, such as callbacks, and an ``encoder`` that is not
+        the name of a bundled encoder. For security, a file must not determine which files a later
+        ``fit`` reads, downloads, writes or executes. For the same reason, ``checkpoint_dir`` is
+        never saved (without a warning), and a pretext task in a Python file is saved only by its
+        short name: set ``pretext`` again before you refit the estimator.
     """
     model = model_files.read_model(folder, cls._kind)
     weights: Any = (

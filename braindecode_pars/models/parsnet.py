@@ -112,8 +112,8 @@ class PARSNet(EEGModuleMixin, nn.Module):
         ``sfreq`` is not required.
     channel_drop_prob : float
         Probability of dropping the spatial token of a channel in training, as a regularization. At
-        least one token per window is always retained. The encoder does not process dropped
-        channels, which saves time.
+        least one token per window is always retained. An encoder of single channels does not
+        process dropped channels, which saves time.
     electrode_position : "auto" | bool
         Whether to add a learned encoding of the 3-D electrode position to each spatial token before
         the attention. Without positions, as in the paper, attention cannot distinguish C3 from C4.

@@ -275,10 +275,10 @@ def confusion_matrix(
         the names of the labels 0, 1, .... All of these classes are shown. If None, the labels that
         occur in ``true`` or ``predicted`` are used as names.
     order : sequence of str | None
-        Names of all classes from top to bottom. If None, sleep stages (names that
-        :func:`~braindecode_pars.predictions.stage_of` recognizes) are sorted as wake, REM, N1, N2,
-        N3. Other classes are then in the order of ``class_names`` or, without ``class_names``, of
-        the sorted labels.
+        Names of all classes from top to bottom. If None and all names are sleep stages (names that
+        :func:`~braindecode_pars.predictions.stage_of` recognizes), the classes are sorted as wake,
+        REM, N1, N2, N3. If None and any name is not a sleep stage, the classes are in the order of
+        ``class_names`` or, without ``class_names``, of the sorted labels.
     ax : Axes | None
         Axes to draw on. If None, a new figure is created.
 

@@ -500,10 +500,10 @@ class DropPos(GridTask):
     The prediction is a classification with one class per position in the crop and the cross-entropy
     loss.
 
-    The PARS paper states that the number of classes is the number of patches whose
-    position is predicted. This is an error in the paper: a patch may have any position in the crop.
-    Wang et al. also smooth the targets over neighboring positions, and weight the loss by the
-    similarity of patches; the PARS paper and this class do neither.
+    The PARS paper states that the number of classes is the number of patches whose position is
+    predicted. This is an error in the paper: a patch may have any position in the crop. Wang et al.
+    also smooth the targets over neighboring positions, and weight the loss by the similarity of
+    patches; the PARS paper and this class do neither.
 
     Parameters
     ----------

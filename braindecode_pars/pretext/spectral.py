@@ -291,6 +291,7 @@ class SpaceTimeSpectralMAE(AllChannelTask, SpectralMAE):
 
         In sham pretraining (a control in which nothing can be learned), targets are not exchanged
         between windows, because different channels may be missing in each window. Instead,
-        :meth:`forward` predicts the targets of each window from the features of another window.
+        :meth:`forward` predicts the targets of each window from the encoder output of another
+        window.
         """
         return target

@@ -284,7 +284,7 @@ class Pretrained(NamedTuple):
 def warn_unknown_corpora(
     cards: Mapping[str, Iterable[EncoderCard]], test_subjects: Iterable
 ) -> None:
-    """Warn of possible data leakage if test and training subjects have the same number.
+    """Warn of possible data leakage if subject numbers are equal and a corpus is unknown.
 
     Parameters
     ----------

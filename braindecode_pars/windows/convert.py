@@ -82,8 +82,8 @@ def as_windows(
             raise ValueError(
                 f"X is a {type(X).__name__}, which contains continuous signals, but windows are "
                 "required. Cut X into windows of n_times samples, for example with "
-                "store.windows(n_times). If the function that you called has an "
-                "argument n_times, you can set it instead."
+                "store.windows(n_times). If the function that you called has an argument n_times, "
+                "you can set it instead."
             )
         X = X.without_held_out().windows(n_times)
     windows = X if isinstance(X, Windows) else _table(_part_of(X))
@@ -109,7 +109,10 @@ def as_windows(
 
 
 def windows_of(recordings: list[dict[str, Any]], **columns: np.ndarray) -> Windows:
-    """Create Windows from the rows of ``recordings`` (dicts) and the columns of ``table``."""
+    """Create Windows from dicts with the rows of its ``recordings``, and columns of its ``table``.
+
+    Both tables are described in :class:`~braindecode_pars.windows.Windows`.
+    """
     return _table(_part(recordings, columns))
 
 

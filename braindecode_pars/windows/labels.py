@@ -219,9 +219,9 @@ def find_unlabeled(
         scikit-learn, and a warning is issued if a window has the label -1. If None, all windows are
         labeled.
     classes : iterable
-        Classes of a fitted classifier. They are only needed with ``"auto"``, if the labels are
-        exactly -1 and +1. If the classifier has at least one other class, -1 marks unlabeled
-        windows. Otherwise, an error is raised, because -1 may be a class.
+        Classes of a fitted classifier, only used with ``"auto"``. If the labels or ``classes``
+        contain any other value than -1 and +1, -1 marks unlabeled windows. Otherwise, -1 may be a
+        class, see Raises.
 
     Returns
     -------
