@@ -109,10 +109,9 @@ def evaluate(
     metric : NAME
         Metric: {METRICS}. May be repeated. The figure and the tests use the first metric.
     against : NAME
-        For ``compare`` and ``controls``: reference method, such as scratch, with which all other
-        methods are compared. Default for compare: no reference method; all pairs of methods are
-        compared. Default for controls: scratch, or random-encoder if scratch is not one of the
-        methods.
+        For compare and controls: reference method, such as scratch, with which all other methods
+        are compared. Default for compare: no reference method; all pairs of methods are compared.
+        Default for controls: scratch, or random-encoder if scratch is not one of the methods.
     n
         Number of labeled training subjects. May be repeated for label-efficiency and controls; for
         ablation, only the last value is used. Default for controls and ablation: all training

@@ -119,8 +119,8 @@ def with_options(
     source : callable | None
         Other function whose docstring also describes additional options in its section Options.
     types : mapping of str to type | None
-        Types of the additional options for which the default type in this module, by the name of
-        the option, is not right.
+        Types of additional options, by the name of the option. They override the types that this
+        module defines for these names; all other options are strings.
     defaults : mapping of str to str | None
         Default values of additional options, as shown in the help.
     advice : str

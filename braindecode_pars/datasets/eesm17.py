@@ -129,7 +129,7 @@ def prepare(recording: loading.Recording) -> mne.io.BaseRaw:
 
 
 def _interpolated(signal: np.ndarray) -> np.ndarray:
-    """Interpolate missing samples; a signal without any sample becomes zero."""
+    """Interpolate missing samples (NaN). If all samples are missing, the signal becomes zero."""
     return pd.Series(signal).interpolate(limit_direction="both").fillna(0.0).to_numpy()
 
 

@@ -64,11 +64,11 @@ def ablation(
     ``seeds``, training subjects are then drawn at random, and this encoder is fine-tuned on them.
 
     With ``cv``, each fold (training and test subjects of the cross-validation) has its own encoder
-    for each setting. Pretraining does not use test windows, recordings with ``"test"`` as ``split``
-    in their description or, if the estimator has ``validation="split"``, its validation subjects.
-    If the estimator has a proportion instead, such as ``validation=0.2``, each fit draws its
-    validation windows after the pretraining, so the encoder was pretrained on these windows, too,
-    but without their labels.
+    for each setting. Pretraining does not use test windows, subjects whose recordings have
+    ``"test"`` as ``split`` in their description or, if the estimator has ``validation="split"``,
+    its validation subjects. If the estimator has a proportion instead, such as ``validation=0.2``,
+    each fit draws its validation windows after the pretraining, so the encoder was pretrained on
+    these windows, too, but without their labels.
 
     Parameters
     ----------

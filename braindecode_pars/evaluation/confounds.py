@@ -96,8 +96,9 @@ def confounded_properties(
 ) -> Iterator[Finding]:
     """Yield a finding for each property of recordings with which the classes are confounded.
 
-    A finding has the level "stop" if the property alone identifies the classes, and otherwise the
-    level "warning". If ``in_spite_of`` contains "confounds", all findings are warnings.
+    A finding has the level "stop" if the property alone identifies the classes (balanced accuracy
+    of at least 0.9), and otherwise the level "warning". If ``in_spite_of`` contains "confounds",
+    all findings are warnings.
     """
     # Channels of each recording that are not shared by all recordings
     sets = recordings["recorded_channels"].dropna().str.split(", ").map(set)

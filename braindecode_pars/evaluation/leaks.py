@@ -100,7 +100,7 @@ def warn_of_leaks(
     Returns
     -------
     list of str
-        Texts of all warnings, including warnings that were issued earlier.
+        Texts of all warnings about ``seen``, including texts in ``warned``.
     """
     sentences = []
     for method in dict.fromkeys(method for method, _ in seen):

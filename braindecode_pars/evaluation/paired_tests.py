@@ -556,9 +556,10 @@ def power(
         n_scored, n_seeds = values.shape[:2]
         if _are_nested(values) or min(n_scored, n_seeds) < 2:
             raise ValueError(
-                "power() requires at least 2 subjects and at least 2 seeds for which both methods "
-                f"have scores. For {pair[0]!r} and {pair[1]!r}, only {n_scored} subject(s) and "
-                f"{n_seeds} seed(s) have scores. Evaluate both methods on more subjects or seeds."
+                "power() requires at least 2 subjects with scores of both methods for the same "
+                f"seeds (at least 2). For {pair[0]!r} and {pair[1]!r}, {n_scored} subject(s) and "
+                f"{n_seeds} seed(s) have scores. Evaluate both methods on more subjects, or "
+                "evaluate all subjects with more seeds."
             )
         values = values if values.shape[2] > 1 else values[:, :, 0]
         components = random_effects.variance_components(random_effects.mean_squares(values))

@@ -199,8 +199,8 @@ def label_efficiency(
     method is trained on these validation subjects, and estimators without ``validation="split"`` do
     not receive them.
 
-    If no estimator has ``validation="split"``, a fit receives ``n`` labeled subjects only, and an
-    estimator takes its validation subjects from these ``n`` subjects (20 % of them with
+    If no estimator has ``validation="split"``, a fit receives the labels of only ``n`` subjects,
+    and an estimator takes its validation subjects from these ``n`` subjects (20 % of them with
     ``validation=0.2``). Subjects of split ``"valid"`` are then drawn for training like subjects of
     split ``"train"``.
 

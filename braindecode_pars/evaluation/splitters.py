@@ -42,8 +42,8 @@ class Split(NamedTuple):
     train, test : ndarray of int
         Indices of the training and test windows.
     available : ndarray of int
-        Indices of all windows that could be used for training. If labeled subjects are drawn,
-        ``train`` is a subset of ``available``.
+        Indices of the windows that are available for training and validation, before labeled
+        subjects are drawn.
     n_subjects : int
         Number of labeled training subjects.
     seed : int | None
@@ -67,6 +67,7 @@ class Splitter(LeaveOneGroupOut):
     windows from :func:`~braindecode_pars.as_sklearn`, which contain recordings, times and the entry
     ``split`` of the descriptions. ``X`` can also be any features with one row per window, in
     chronological order.
+
     The class inherits from LeaveOneGroupOut because MOABB passes groups only to subclasses of
     scikit-learn's group splitters.
     """

@@ -371,7 +371,7 @@ def check_subjects(requested: Iterable, available: Iterable, name: str) -> list:
         options = checks.format_list(list(map(repr, available)), max_items=20)
         raise ValueError(
             f"{name} must contain one or more available subjects, none of them twice. Available: "
-            f"{options}. Got {checks.format_list(list(map(repr, requested)))}."
+            f"{options}. Got {checks.format_list(list(map(repr, requested))) or 'no subject'}."
         )
     return requested
 

@@ -135,8 +135,7 @@ class LinearErasure(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray, shape (n, n_features)
-            Features without linearly decodable information about the labels that were passed to
-        ``fit``.
+            Features from which the linear information about the labels of ``fit`` was removed.
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=float, reset=False)

@@ -378,7 +378,7 @@ class Prepared:
     Attributes
     ----------
     raw : Raw
-        The unprocessed recording.
+        The recording as it was passed to :func:`prepare_as_trained`.
     name : str
         Name of the recording.
     missing : list of str

@@ -56,9 +56,9 @@ def recordings_below(root: Path) -> list[Path]:
     -----
     UserWarning
         If the folder contains files that probably belong to the dataset, but are not read. These
-        are files with the extension of an EEG format, if they contain epochs, for example, or if
-        the format is not supported; large files (at least the median size of the recordings, or at
-        least one megabyte); and BIDS tables whose names match no recording.
+        are files that are named like a recording, but contain epochs, for example, or have a format
+        that is not supported; large files (at least the median size of the recordings, or at least
+        one megabyte); and BIDS tables whose names match no recording.
 
         If a header file refers to signal files with a different name.
     """

@@ -106,9 +106,9 @@ class StoredForm:
             indices = channel_names.match_channels(self.channels, names)
             names = [name for i, name in enumerate(names) if i in indices]
         if not names:
-            requested = "" if self.channels is None else f" of {', '.join(self.channels)}"
+            requested = "" if self.channels is None else f" named {', '.join(self.channels)}"
             raise ValueError(
-                f"every EEG channel{requested} is missing or marked as bad. Channels of the "
+                f"it has no EEG channel{requested} that is not marked as bad. Channels of the "
                 f"recording: {checks.format_list(raw.ch_names)}."
                 f"{channel_names.other_system(self.channels or raw.ch_names, raw.ch_names)}"
             )

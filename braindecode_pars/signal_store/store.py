@@ -614,12 +614,12 @@ class SignalStore:
 
     @property
     def n_labeled_windows(self) -> int:
-        """Number of windows in ``windows.csv``, including windows of subjects not in this view."""
+        """Number of windows in ``windows.csv``, also of recordings that are not in this view."""
         return self._index.labels.get("n_windows", 0)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Class names of the targets 0, 1, ... in a store of public corpora; otherwise empty."""
+        """Class names of the targets 0, 1, ...; empty if no recipe created the labels."""
         corpora = self._index.settings.get("corpora", {}).values()
         return tuple(next((corpus.get("classes", ()) for corpus in corpora), ()))
 

@@ -198,7 +198,7 @@ def make_design(
     corpus : Corpus
         All windows, labeled and unlabeled.
     by_subject : bool
-        Whether the labeled subjects have windows of one class only.
+        Whether the labeled subjects have windows of one class only, see :class:`Design`.
     n_labeled : int | None
         Number of labeled subjects in a draw. If None and ``by_subject`` is True, a draw has two
         subjects per class, or one subject per class if there are too few subjects. If None and

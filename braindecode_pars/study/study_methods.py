@@ -33,7 +33,7 @@ SLEEP_SECONDS = 20
 #: Number of epochs for which published networks are trained. With fewer, they do not learn.
 PUBLISHED_EPOCHS = 15
 #: Name of the encoder that is pretrained in the same way, but each window has the targets of
-#: another one.
+#: another window.
 SHAM = "sham pretraining"
 #: Name of the encoder without pretraining.
 RANDOM = "random initialization"
