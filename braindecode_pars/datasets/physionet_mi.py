@@ -91,7 +91,7 @@ def recordings(path: str | Path, *, runs: Iterable[int] = RUNS) -> list[loading.
     Raises
     ------
     ValueError
-        If a run is not a motor imagery run, or if two files have the same name.
+        If a run is not a motor imagery run, or if two files of a subject have the same name.
     FileNotFoundError
         If the folder contains none of the runs.
 

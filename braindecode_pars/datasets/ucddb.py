@@ -87,7 +87,7 @@ def recordings(path: str | Path) -> list[loading.Recording]:
     FileNotFoundError
         If the folder contains no recording.
     ValueError
-        If two files have the same name.
+        If two files of a subject have the same name.
 
     Examples
     --------

@@ -83,7 +83,7 @@ def recordings(path: str | Path, *, split_seed: int = 0) -> list[loading.Recordi
     FileNotFoundError
         If the folder contains no recording.
     ValueError
-        If two files have the same name.
+        If two files of a subject have the same name.
 
     Examples
     --------
