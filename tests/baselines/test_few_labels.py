@@ -114,7 +114,9 @@ def test_the_vote_equals_a_plain_recomputation(donor, data, recenter):
     assert dict.fromkeys(VIEWS, 0.1) == clf.C_
 
 
-@pytest.mark.filterwarnings("ignore:These parameters are not saved", "ignore:ChannelFeatures")
+@pytest.mark.filterwarnings(
+    "ignore:The following parameters are not restored", "ignore:ChannelFeatures"
+)
 @pytest.mark.parametrize(
     ("view", "transformer", "recenter"),
     [("hand_crafted", ChannelFeatures(), None), ("encoder", None, "subject")],
@@ -299,7 +301,7 @@ def test_test_subjects_on_the_card_are_announced(donor, nights):
 def test_a_loaded_model_is_the_same(donor, fitted, nights, tmp_path, arguments):
     clf = vote(donor, **arguments).fit(nights) if arguments else fitted
     folder = clf.save(tmp_path / "model")
-    with pytest.warns(UserWarning, match="not saved.*encoder=PARSEmbedder"):
+    with pytest.warns(UserWarning, match="not restored.*encoder=PARSEmbedder"):
         loaded = FewLabelsClassifier.load(folder, device="cpu")
     np.testing.assert_array_equal(loaded.predict_proba(nights), clf.predict_proba(nights))
     assert loaded.get_params() == {**clf.get_params(deep=False), "encoder": "small"}

@@ -247,7 +247,9 @@ def test_adapt_leaves_the_classifier_as_it_was(data, vote, kind, given):
         assert gained.mean() > 0.01
 
 
-@pytest.mark.filterwarnings("ignore:Channels are flat", "ignore:These parameters are not saved")
+@pytest.mark.filterwarnings(
+    "ignore:Channels are flat", "ignore:The following parameters are not restored"
+)
 @pytest.mark.parametrize("recenter", ["subject", None])
 def test_a_channel_that_is_flat_while_adapting_does_not_vote(data, nights, tmp_path, recenter):
     X, y, _ = data

@@ -325,7 +325,7 @@ def test_a_folder_of_recordings(model, night, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*not saved")  # parameters that only matter for fit
+@pytest.mark.filterwarnings("ignore:.*not restored")  # parameters that only matter for fit
 def test_adapted_predictions_are_those_of_python(nights, undrawn, tmp_path):
     """With labels in the annotations, and rescaled signals."""
     model = save_ensemble(nights, tmp_path)

@@ -107,7 +107,7 @@ def test_recipes_become_one_store(corpora, tmp_path):
         (["ysyw=ysyw", "--exclude", "list.txt"], "list.txt"),
         (["ysyw=ysyw", "--set", "ysyw.sfreq=1"], "YSYW has no setting sfreq"),
         (["ysyw=ysyw", "--share", "tueg=1"], "(ysyw), and no other names. Got: tueg"),
-        (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw twice"),
+        (["ysyw=ysyw", "--recipe", "ysyw=ysyw"], "ysyw occurs twice"),
     ],
 )
 def test_invalid_recipes(corpora, tmp_path, monkeypatch, arguments, message):

@@ -140,7 +140,7 @@ def test_a_file_does_not_decide_which_code_a_refit_runs(own_task, nights, tmp_pa
         loaded.fit(nights)
     kept = {"kept": {"pretext": named}, "pairs": {}, "left_out": {}}
     change_description(folder, lambda d: d["classifier"].update(parameters=kept))
-    with pytest.warns(UserWarning, match=r"not saved.*my_task\.py:Slope"):
+    with pytest.warns(UserWarning, match=r"not restored.*my_task\.py:Slope"):
         assert PARSClassifier.load(folder).pretext == "pars"
     assert "my_task" not in sys.modules
 

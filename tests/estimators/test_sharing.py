@@ -67,7 +67,7 @@ def test_the_subjects_of_a_shared_encoder_are_unknown(fitted, pretrained, window
     clf = classifier(encoder=folder, validation=0)
     with pytest.warns(UserWarning, match="unknown"):
         leave_one_subject_out({"shared": clf}, windows, seeds=[0], verbose=0)
-    with pytest.warns(UserWarning, match="not saved"):
+    with pytest.warns(UserWarning, match="not restored"):
         shared = PARSClassifier.load(fitted.save(tmp_path / "clf", share=True))
     assert find_leaked_subjects(shared, {"Berta": "Berta"}) == {"subjects": [], "unknown": True}
     other = embedder(encoder=folder, continue_pretraining=True).fit(windows.split([[0]])["0"])
@@ -101,7 +101,7 @@ def test_an_embedder_of_any_encoder(fitted, windows, tmp_path):
     np.testing.assert_array_equal(vectors, by_encoder.transform(windows))
     assert [*model.get_feature_names_out()] == [*by_encoder.get_feature_names_out()]
     assert vectors.shape[1] == len(model.get_feature_names_out())
-    with pytest.warns(UserWarning, match="not saved"):
+    with pytest.warns(UserWarning, match="not restored"):
         loaded = PARSEmbedder.load(model.save(tmp_path / "copy", share=True))
     np.testing.assert_array_equal(loaded.transform(windows), vectors)
     small = PARSEmbedder.from_pretrained("small")

@@ -17,7 +17,7 @@ from braindecode_pars.windows.convert import as_windows
 @pytest.fixture(scope="module")
 def ensemble(nights, tmp_path_factory):
     folder = save_ensemble(nights, tmp_path_factory.mktemp("ensemble"))
-    with pytest.warns(UserWarning, match="not saved"):  # parameters that only matter for fit
+    with pytest.warns(UserWarning, match="not restored"):  # parameters that only matter for fit
         return FewLabelsClassifier.load(folder)
 
 

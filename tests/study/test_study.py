@@ -431,7 +431,7 @@ def test_a_study_scores_all_methods_on_the_same_subjects_and_draws(finished):
     assert scores["value"].tolist() == pytest.approx(result.scores["value"].tolist())
 
 
-@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+@pytest.mark.filterwarnings("ignore:The following parameters are not restored")
 def test_the_saved_model_is_the_recommended_method(finished):
     result, folder = finished
     assert result.recommendation.folder == str(folder / "model")
@@ -447,7 +447,7 @@ def test_the_saved_model_is_the_recommended_method(finished):
     assert clf.score(simulated()) > 0.7
 
 
-@pytest.mark.filterwarnings("ignore:These parameters are not saved")
+@pytest.mark.filterwarnings("ignore:The following parameters are not restored")
 def test_only_a_model_of_a_study_is_overwritten(short, undrawn, finished, tmp_path):
     shutil.copytree(finished[1], tmp_path, dirs_exist_ok=True)
     clf = FewLabelsClassifier.load(tmp_path / "model")
