@@ -87,7 +87,8 @@ plt.show()
 # * :class:`~braindecode_pars.pretext.PARS` predicts the time shift between each pair of patches
 #   without a position. The chance-level loss is the mean squared error of predicting zero.
 # * :class:`~braindecode_pars.pretext.MAE` removes half of the patches and predicts the samples of
-#   all patches. The chance-level loss, of predicting zero, is 1 (the variance of the signal).
+#   all patches. The chance-level loss is the mean squared error of predicting zero: 1, which is the
+#   variance of the normalized signal.
 # * :class:`~braindecode_pars.pretext.MP3` receives no positions and predicts the position of every
 #   patch. Tokens can attend to half of the patches. The chance-level loss is log 30 (30 positions).
 # * :class:`~braindecode_pars.pretext.DropPos` removes half of the patches, and predicts the

@@ -160,8 +160,9 @@ plt.show()
 # ------------
 #
 # The best prediction that does not use the signal is zero for every pair. ``chance_loss`` computes
-# its mean squared error; the mean over the 2000 draws is almost the same. Shifts of random
-# positions double the error; a randomly initialized model is slightly worse than predicting zero.
+# its mean squared error; the mean over the 2000 draws is almost the same. Predicting the shifts of
+# random positions doubles the error. A randomly initialized model is slightly worse than predicting
+# zero.
 
 chance = task.chance_loss()
 at_random = (shifts - shifts.roll(1, 0)).square().mean()

@@ -67,7 +67,8 @@ print(f"{len(X)} labeled trials, {len(X_test)} test trials, {X[0].shape[0]} chan
 # the head of the network (the part that classifies) has spatial filters. All settings were chosen
 # on other subjects (:doc:`/results/hands`). "small, fine-tuned" (pretrained) and "from scratch" are
 # networks of the same size, with the same training. The baselines are linear classifiers of log
-# band power and of low-frequency amplitude (the mean of each channel in each quarter of a second).
+# band power and of low-frequency amplitude (the mean voltage of each channel in each quarter of a
+# second).
 
 
 def low_frequency_amplitude(windows):

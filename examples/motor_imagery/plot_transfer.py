@@ -3,7 +3,7 @@ Can an encoder be used on data from another laboratory?
 =======================================================
 
 Yes. Each channel is encoded separately, so an encoder that was pretrained on recordings with 37
-channels (from Albany) can be fine-tuned on recordings with 8 channels (from Kyiv). After seconds of
+channels (from Albany) can be used for recordings with 8 channels (from Kyiv). After seconds of
 pretraining, Cohen's kappa is .21 (mean over two seeds), compared with .14 for training from scratch
 and .22 for log band power with a linear classifier (chance level 0). Such a short demonstration
 cannot rank the methods; :doc:`/auto_examples/start/plot_arithmetic` summarizes longer runs.
@@ -23,8 +23,8 @@ the package (Zyma et al. 2019; ODC-BY 1.0).
 #
 # The sampling rate and the frequency band must be the same in pretraining and fine-tuning, here 128
 # Hz and 0.5-45 Hz. The encoder is pretrained on windows of 4 seconds from recordings of imagined
-# movements, without their labels. It is then fine-tuned on windows of 10 seconds with two classes,
-# rest and mental arithmetic.
+# movements, without their labels. A network with this encoder is then trained on windows of 10
+# seconds with two classes, rest and mental arithmetic.
 
 import os
 from pathlib import Path
@@ -75,7 +75,9 @@ plt.show()
 #
 # ``transfer`` trains every method on the same four subjects, and tests it on the same six other
 # subjects, once for each of two random seeds. The argument ``encoder`` of ``PARSClassifier``
-# accepts a fitted embedder, or a folder in which ``embedder.save`` has saved it.
+# accepts a fitted embedder, or a folder in which ``embedder.save`` has saved it. With so few
+# labeled subjects, the encoder stays frozen by default, and only the head of the network is
+# trained.
 
 methods = {
     "pretrained": PARSClassifier(encoder=embedder, finetune_epochs=15, verbose=0),

@@ -4,8 +4,8 @@ What can be done with a folder of unlabeled EDF files?
 
 Convert the files to a signal store (a folder from which windows are read quickly), pretrain an
 encoder on this store, and inspect a recording with the encoder. On this page, the pretraining loss
-decreases to .87 times the chance-level loss. After fine-tuning with two labeled nights, the
-pretrained network does not score higher on a test night than the same network trained from scratch
+decreases to .87 times the chance-level loss. After training with two labeled nights, a network with
+this encoder does not score higher on a test night than the same network trained from scratch
 (:doc:`plot_arithmetic` shows other tasks). All nights are simulated. To use your own files, set
 ``recordings`` to your folder.
 
@@ -142,9 +142,11 @@ plt.show()
 # Fine-tune on a few labeled nights
 # ----------------------------------
 #
-# The encoder is fine-tuned on the nights of P01 and P02, and tested on the night of P03. The labels
-# are annotations in the files; they can also be read from tables (:doc:`/guide/recordings`). The
-# frequency band and the sampling rate are as in the store. The table shows Cohen's kappa.
+# A network with this encoder is trained on the nights of P01 and P02, and tested on the night of
+# P03. With so few labeled subjects, the encoder stays frozen by default, and only the head of the
+# network is trained. The labels are annotations in the files; they can also be read from tables
+# (:doc:`/guide/recordings`). The frequency band and the sampling rate are as in the store. The
+# table shows Cohen's kappa.
 
 windows_ds = datasets.folder.load(
     recordings,

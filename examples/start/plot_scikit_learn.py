@@ -39,10 +39,11 @@ print(f"X {X.shape}, y {y.shape}, {len(np.unique(groups))} subjects")
 # ------------------------------
 #
 # ``small`` is an encoder that is bundled with the package and was pretrained on other subjects
-# (:doc:`/guide/pretrained`). In each fold, a copy of this encoder is fine-tuned on the training
-# subjects. If you omit ``encoder``, a new encoder is first pretrained on the training subjects of
-# the fold. In both cases, the held-out subjects of a fold are not used for training, not even their
-# unlabeled windows.
+# (:doc:`/guide/pretrained`). In each fold, a network with this encoder is trained on the training
+# subjects; by default, the encoder stays frozen if there are so few subjects. If you omit
+# ``encoder``, a new encoder is first pretrained on the training subjects of the fold. In both
+# cases, the held-out subjects of a fold are not used for training, not even their unlabeled
+# windows.
 
 kappa = make_scorer(cohen_kappa_score)
 by_subject = dict(groups=groups, cv=GroupKFold(n_splits=4), scoring=kappa)
