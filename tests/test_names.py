@@ -58,7 +58,6 @@ def test_every_metric_is_computed_from_what_its_row_says():
     of_rows = {"labels": {*labels}, "probabilities": {*probabilities}}
     for name, metric in names.METRICS.items():
         of_rows[metric.needs].remove(name)
-        assert f'"{name}"' in str(metrics.score_predictions.__doc__), name
     assert not any(of_rows.values())
 
 
