@@ -180,5 +180,5 @@ def test_files_of_different_subjects_may_have_the_same_name(tmp_path):
     for folder in ("sub-01", "sub-02"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "rec.edf").touch()
-    found = find_recordings(tmp_path, "mine", "sub-01/rec.edf", layout)
-    assert [recording.subject for recording in found] == ["sub-01", "sub-02"]
+    recordings = find_recordings(tmp_path, "mine", "sub-01/rec.edf", layout)
+    assert [recording.subject for recording in recordings] == ["sub-01", "sub-02"]
